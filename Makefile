@@ -1,0 +1,63 @@
+# Every target does all the set-up it needs, and none of it twice. `make` alone says what there is.
+
+VENV := .venv
+BENCH_VENV := .venv-bench
+# What is given to the command that a target runs: make test ARGS="-k queue -x"
+ARGS ?=
+# Which benches run: make bench BENCH=bench/reconcile.py
+BENCH ?= $(wildcard bench/[a-z]*.py)
+
+COMPILE = $(VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-emit-index-url --no-annotate $(if $(UPGRADE),--upgrade)
+
+.PHONY: help setup run test test-kube lint bench kube-binaries lock clean
+.DEFAULT_GOAL := help
+
+help: ## say what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+setup: $(VENV)/.ready ## make .venv with everything the other targets need (Python 3.11 or later)
+	@:
+
+run: setup ## start Shoal on this machine (building the real Kubernetes it stands on, once)
+	@$(VENV)/bin/python tests/support/kube_binaries.py kubernetes etcd
+	@exec $(VENV)/bin/shoal up --engine kube $(ARGS)
+
+test: setup ## run the tests; those on a real Kubernetes too, where it is built
+	$(VENV)/bin/pytest -m "not slow" $(ARGS)
+
+test-kube: kube-binaries ## build a real Kubernetes and run the tests that need it, and the slow ones
+	SHOAL_REQUIRE_KUBE=1 $(VENV)/bin/pytest -m "kube or slow" $(ARGS)
+
+lint: setup ## check style, types and imports
+	@failed=; for check in "ruff check" "ruff format --check" mypy lint-imports; do \
+		echo "$$check"; $(VENV)/bin/$$check || failed="$$failed, $$check"; \
+	done; \
+	test -z "$$failed" || { echo "lint: failed:$${failed#,}" >&2; exit 1; }
+
+bench: $(BENCH_VENV)/.ready kube-binaries ## measure what the README claims, against its peers
+	@failed=; for bench in $(BENCH); do \
+		echo "$$bench"; $(BENCH_VENV)/bin/python $$bench $(ARGS) || failed="$$failed, $$bench"; \
+	done; \
+	test -z "$$failed" || { echo "bench: failed:$${failed#,}" >&2; exit 1; }
+
+kube-binaries: setup ## build a real Kubernetes, etcd, helm and kwok into the cache (minutes, once)
+	@$(VENV)/bin/python tests/support/kube_binaries.py
+
+lock: setup ## pin the requirements anew after a change in pyproject.toml (UPGRADE=1: the newest of all)
+	@test -x $(VENV)/bin/uv || $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet uv
+	$(COMPILE) --output-file requirements/core.txt
+	$(COMPILE) --extra dev --output-file requirements/dev.txt
+	$(COMPILE) --extra bench --output-file requirements/bench.txt
+
+clean: ## remove what the targets made here (not the cache of binaries, nor a cluster's data in .shoal)
+	rm -rf $(VENV) $(BENCH_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests examples bench -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.ready: requirements/dev.txt pyproject.toml .ci/make-venv
+	@.ci/make-venv $(VENV) requirements/dev.txt
+	@touch $@
+
+$(BENCH_VENV)/.ready: requirements/bench.txt pyproject.toml .ci/make-venv
+	@.ci/make-venv $(BENCH_VENV) requirements/bench.txt
+	@touch $@

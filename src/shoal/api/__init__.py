@@ -1,0 +1,1 @@
+"""What the wire says: one module per API group, with typed objects, names, labels and defaults. No I/O."""

@@ -1,0 +1,70 @@
+"""The shoal command as a whole: its options, and the list of its subcommands.
+
+A subcommand is a function in a module of its own, beside ``EXAMPLES`` for its help; it is added below by one line. Its
+module imports what it runs inside the function, since every start of the command imports all of these modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from shoal import __version__
+from shoal.cli import crds, down, output, status, up, version
+
+SETTING_UP = "Setting up a cluster"
+ABOUT = "About Shoal"
+
+EXAMPLES = {
+    "shoal crds | kubectl apply --server-side -f -": "Install Shoal's kinds",
+    "shoal crds --help": "See what a command can do",
+}
+
+
+def _examples(examples: Mapping[str, str]) -> str:
+    """Each example under what it does."""
+    lines = [f"[dim]{purpose}:[/]\n  [cyan]{command}[/]" for command, purpose in examples.items()]
+    return "\n".join(["[bold]Examples[/]", *lines])
+
+
+app = typer.Typer(
+    name="shoal",
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        output.write(f"shoal {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True, epilog=_examples(EXAMPLES))
+def shoal(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks; or set SHOAL_DEBUG=1.")] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A GPU cluster's control plane: gangs, training, Slurm, queues, a scheduler and a portal.
+
+    Exit codes: 0 ok, 1 failed, 2 usage, 3 cancelled, 4 API refused, 5 system.
+    """
+    if context.invoked_subcommand is None:
+        output.write(context.get_help())  # which prints by itself, and leaves nothing, where the terminal is rich
+
+
+def _add(command: Callable[..., Any], *, panel: str, examples: Mapping[str, str]) -> None:
+    app.command(rich_help_panel=panel, epilog=_examples(examples))(command)
+
+
+_add(up.up, panel=SETTING_UP, examples=up.EXAMPLES)
+_add(down.down, panel=SETTING_UP, examples=down.EXAMPLES)
+_add(status.status, panel=SETTING_UP, examples=status.EXAMPLES)
+_add(crds.crds, panel=SETTING_UP, examples=crds.EXAMPLES)
+_add(version.version, panel=ABOUT, examples=version.EXAMPLES)

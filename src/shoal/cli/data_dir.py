@@ -1,0 +1,139 @@
+"""The folder that a running Shoal keeps its state in: who holds it, where its servers answer, how its parts are.
+
+A lock on a file in the folder says whether Shoal runs there. The system drops it when the holder ends, however it
+ends, so it is never stale; the files beside it are only believed while it is held.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from shoal.cli.exits import CommandError
+
+_LONGEST_LOOK = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartState:
+    """One process of a running Shoal."""
+
+    name: str
+    state: str
+    pid: int
+    restarts: int
+
+
+class DataDir:
+    """The files in one data dir."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+
+    @property
+    def log(self) -> Path:
+        """Where a detached Shoal writes what it would have printed."""
+        return self.path / "logs" / "shoal.log"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The admin's kubeconfig."""
+        return self.path / "kubeconfig"
+
+    def make(self) -> None:
+        """Makes the folder, for its owner alone."""
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.log.parent.mkdir(exist_ok=True, mode=0o700)
+
+    @contextmanager
+    def held(self, pid: int) -> Iterator[None]:
+        """Holds the folder for the length of a block; fails if another process does."""
+        self.make()
+        with self._lock.open("a+") as lock:
+            deadline = time.monotonic() + _LONGEST_LOOK
+            while not _taken(lock, fcntl.LOCK_EX):
+                # One who looks whether it is held holds it for that moment.
+                if time.monotonic() > deadline:
+                    raise CommandError(
+                        f"{self.path} is in use by process {self.holder()}: "
+                        "stop it with `shoal down`, or choose another --data-dir"
+                    )
+                time.sleep(0.02)
+            self._forget()
+            lock.truncate(0)
+            lock.write(str(pid))
+            lock.flush()
+            try:
+                yield
+            finally:
+                self._forget()
+
+    def holder(self) -> int | None:
+        """The process that holds the folder, if any."""
+        try:
+            with self._lock.open("r") as lock:
+                if _taken(lock, fcntl.LOCK_SH):
+                    return None
+                return int(lock.read() or 0)
+        except FileNotFoundError:
+            return None
+
+    def write_endpoints(self, endpoints: Mapping[str, str]) -> None:
+        """Says where the servers answer; its presence says that all of them do."""
+        _write_json(self._endpoints, dict(endpoints))
+
+    def endpoints(self) -> dict[str, str]:
+        """Where the servers answer; nothing before all of them do."""
+        found: dict[str, str] = _read_json(self._endpoints) or {}
+        return found
+
+    def write_parts(self, parts: list[PartState]) -> None:
+        """Says how the processes are."""
+        _write_json(self._parts, [asdict(part) for part in parts])
+
+    def parts(self) -> list[PartState]:
+        """How the processes are, as the supervisor saw them last."""
+        return [PartState(**part) for part in _read_json(self._parts) or []]
+
+    @property
+    def _lock(self) -> Path:
+        return self.path / "lock"
+
+    @property
+    def _endpoints(self) -> Path:
+        return self.path / "endpoints.json"
+
+    @property
+    def _parts(self) -> Path:
+        return self.path / "parts.json"
+
+    def _forget(self) -> None:
+        for path in (self._endpoints, self._parts):
+            path.unlink(missing_ok=True)
+
+
+def _taken(lock: IO[str], kind: int) -> bool:
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _write_json(path: Path, value: Any) -> None:
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    unfinished.write_text(json.dumps(value, indent=2) + "\n")
+    unfinished.replace(path)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,111 @@
+"""The command line of each part, as pure functions of where its files are.
+
+etcd listens on Unix sockets in the data dir and nowhere else: no port to choose, no certificate to make, and nobody but
+the owner of the folder can reach it. The names are relative, since a socket's path may have 107 characters at most;
+so etcd and kube-apiserver run with the data dir as their working directory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+# etcd wants something that looks like a port and makes it a part of the file's name.
+CLIENT_SOCKET = "unix://etcd.sock:0"
+PEER_SOCKET = "unix://etcd-peer.sock:0"
+SERVICE_ADDRESSES = {4: "10.96.0.0/16", 6: "fd00:10:96::/112"}
+FIRST_SERVICE_ADDRESSES = ("10.96.0.1", "fd00:10:96::1")
+LOOPBACK = {4: "127.0.0.1", 6: "::1"}
+ISSUER = "https://kubernetes.default.svc.cluster.local"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """Where the files are that several parts read."""
+
+    data_dir: Path
+    authority: Path
+    authority_key: Path
+    serving_certificate: Path
+    serving_key: Path
+    service_account_key: Path
+    tokens: Path
+    token_webhook: Path
+
+
+def etcd(*, durable: bool) -> list[str]:
+    """A single member; its elections, which it alone votes in, take no time."""
+    return [
+        "--name=shoal",
+        "--data-dir=etcd",
+        f"--listen-client-urls={CLIENT_SOCKET}",
+        f"--advertise-client-urls={CLIENT_SOCKET}",
+        f"--listen-peer-urls={PEER_SOCKET}",
+        f"--initial-advertise-peer-urls={PEER_SOCKET}",
+        f"--initial-cluster=shoal={PEER_SOCKET}",
+        "--heartbeat-interval=20",
+        "--election-timeout=100",
+        f"--quota-backend-bytes={8 * 1024**3}",
+        "--log-level=warn",
+        *([] if durable else ["--unsafe-no-fsync"]),
+    ]
+
+
+def api_server(files: Files, *, bind: str, port: int, has_controller_manager: bool) -> list[str]:
+    """Node and RBAC authorization; users by token, webhook-reviewed token and client certificate."""
+    address = ip_address(bind)
+    return [
+        f"--etcd-servers={CLIENT_SOCKET}",
+        f"--bind-address={bind}",
+        f"--secure-port={port}",
+        "--permit-port-sharing=true",
+        # Where it listens everywhere it would look for a default route, which not every machine has.
+        *([f"--advertise-address={LOOPBACK[address.version]}"] if address.is_unspecified else []),
+        "--endpoint-reconciler-type=none",
+        f"--tls-cert-file={files.serving_certificate}",
+        f"--tls-private-key-file={files.serving_key}",
+        f"--client-ca-file={files.authority}",
+        f"--token-auth-file={files.tokens}",
+        f"--authentication-token-webhook-config-file={files.token_webhook}",
+        "--authentication-token-webhook-version=v1",
+        "--authorization-mode=Node,RBAC",
+        f"--service-account-issuer={ISSUER}",
+        f"--service-account-key-file={files.service_account_key}",
+        f"--service-account-signing-key-file={files.service_account_key}",
+        f"--service-cluster-ip-range={SERVICE_ADDRESSES[address.version]}",
+        "--allow-privileged=true",
+        "--profiling=false",
+        # Nobody else makes the service accounts without which this plugin refuses every pod.
+        *([] if has_controller_manager else ["--disable-admission-plugins=ServiceAccount"]),
+    ]
+
+
+def controller_manager(files: Files, kubeconfig: Path) -> list[str]:
+    """All controllers, at a pace that a single machine's tests want rather than a shared server."""
+    return [
+        f"--kubeconfig={kubeconfig}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        f"--service-account-private-key-file={files.service_account_key}",
+        f"--root-ca-file={files.authority}",
+        f"--cluster-signing-cert-file={files.authority}",
+        f"--cluster-signing-key-file={files.authority_key}",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+        # Otherwise it makes a folder under /usr.
+        f"--flex-volume-plugin-dir={files.data_dir / 'flexvolume'}",
+        "--profiling=false",
+    ]
+
+
+def scheduler(kubeconfig: Path) -> list[str]:
+    """Kubernetes' own scheduler, for pods that name no other."""
+    return [
+        f"--kubeconfig={kubeconfig}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=500",
+        "--kube-api-burst=1000",
+        "--profiling=false",
+    ]

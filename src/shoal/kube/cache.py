@@ -1,0 +1,121 @@
+"""The informers of a process, shared: whoever asks for the same selection of the same kind gets the same one."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import structlog
+
+from shoal.api.meta.objects import HasMetadata
+from shoal.api.meta.resource import Resource
+from shoal.kube.client import Client
+from shoal.kube.freshness import WriteLog, place_of
+from shoal.kube.informer import Informer
+from shoal.kube.reflector import Pace
+from shoal.kube.store import IndexFunction
+
+T = TypeVar("T", bound=HasMetadata)
+
+log = structlog.get_logger("shoal.kube.cache")
+
+
+class NotSynced(Exception):
+    """Some kinds could not be read in time; says which and why."""
+
+
+class Cache:
+    """Holds informers and runs them."""
+
+    def __init__(self, client: Client, *, namespace: str = "", pace: Pace = Pace()) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._pace = pace
+        self._informers: dict[tuple[Any, ...], Informer[Any]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def informer(
+        self,
+        resource: Resource[T],
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        indexes: Mapping[str, IndexFunction] | None = None,
+    ) -> Informer[T]:
+        """The informer of a selection; it starts with the cache, or at once where that already runs."""
+        chosen = (namespace or self._namespace) if resource.namespaced else ""
+        key = (resource, chosen, label_selector, field_selector)
+        informer = self._informers.get(key)
+        if informer is None:
+            informer = Informer(
+                self._client,
+                resource,
+                namespace=chosen,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                pace=self._pace,
+            )
+            self._informers[key] = informer
+            if self._tasks is not None:
+                self._tasks.create_task(informer.run(), name=f"informer {resource}")
+        informer.add_indexes(indexes or {})
+        return informer
+
+    @property
+    def informers(self) -> list[Informer[Any]]:
+        """All informers that were asked for."""
+        return list(self._informers.values())
+
+    async def run(self) -> None:
+        """Runs every informer, also those asked for later, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                for informer in self._informers.values():
+                    tasks.create_task(informer.run(), name=f"informer {informer.resource}")
+                await asyncio.Event().wait()
+            finally:
+                self._tasks = None
+
+    async def wait_for_sync(self, within: float | None = None) -> None:
+        """Waits for the first picture of every kind asked for so far.
+
+        Building a large picture makes nothing but objects that stay, which is the worst case of Python's cyclic
+        collector: it is off meanwhile, and what was built is taken out of its sight afterwards.
+        """
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            async with asyncio.timeout(within):
+                for informer in self.informers:
+                    await informer.wait_for_sync()
+        except TimeoutError:
+            late = [informer for informer in self.informers if not informer.has_synced]
+            reasons = "; ".join(f"{informer.resource}: {informer.problem or 'no answer'}" for informer in late)
+            raise NotSynced(f"not read within {within:.0f} s: {reasons}") from None
+        finally:
+            if was_enabled:
+                gc.enable()
+        gc.freeze()
+
+    async def wait_for_writes(self, writes: WriteLog, within: float) -> bool:
+        """Waits until the informers that can see these writes do; False when they did not in time."""
+        try:
+            async with asyncio.timeout(within):
+                for informer in self._informers.values():
+                    if informer.is_selective:
+                        # What this process wrote may lie outside the selection and never arrive here.
+                        continue
+                    place = place_of(informer.resource)
+                    for (written, namespace), version in writes.versions.items():
+                        if written == place and informer.namespace in ("", namespace):
+                            await informer.wait_for_version(version)
+                    for deleted in writes.deletions:
+                        if deleted.place == place and informer.namespace in ("", deleted.namespace):
+                            await informer.wait_for_deletion(deleted)
+        except TimeoutError:
+            return False
+        return True

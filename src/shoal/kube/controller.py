@@ -1,0 +1,254 @@
+"""A controller: it watches kinds, and reconciles the keys that their changes ask for.
+
+    books = Controller("books", BOOKS, Books(manager).reconcile, owns=[CONFIG_MAPS.documents()])
+    manager.add(books)
+
+``reconcile`` gets a key and looks at the world as it is; which event led to it is not its business. It returns None
+when all is done, or ``Requeue(after=…)`` to be called again without an event. What it raises is retried, later each
+time; ``TerminalError`` is not, since trying again cannot help. A reconcile that runs past its deadline is cancelled and
+retried. Before a key is reconciled again the cache has caught up with what the last reconcile of it wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from shoal.api.meta.resource import DecodeError, Resource
+from shoal.kube import changes, freshness
+from shoal.kube.cache import Cache
+from shoal.kube.errors import ApiError, Conflict, ConnectionFault, NotLeading
+from shoal.kube.freshness import WriteLog
+from shoal.kube.informer import Change, Informer
+from shoal.kube.metrics import Metrics
+from shoal.kube.queue import FRESH, RESYNC, RetryLimits, ShutDown, WorkQueue
+from shoal.kube.store import IndexFunction, Key
+
+log = structlog.get_logger("shoal.kube.controller")
+
+CATCH_UP = 5.0
+"""Seconds to wait for the cache to show own writes, before the reconcile is put off once more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requeue:
+    """Call again after this many seconds, though nothing may have changed."""
+
+    after: float
+
+
+class TerminalError(Exception):
+    """This object cannot be reconciled as it is: trying again is of no use until it changes."""
+
+
+Reconcile = Callable[[Key], Awaitable[Requeue | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch:
+    """Changes of a kind that ask for reconciles of another: which ones matter, and whose keys they mean."""
+
+    resource: Resource[Any]
+    keys: changes.Mapping
+    when: changes.Filter = changes.any_change
+    label_selector: str = ""
+    field_selector: str = ""
+    indexes: Mapping[str, IndexFunction] = field(default_factory=dict)
+
+
+class Controller:
+    """Turns changes into reconciles; ``Manager.add`` connects it to a cache and runs it."""
+
+    def __init__(
+        self,
+        name: str,
+        resource: Resource[Any],
+        reconcile: Reconcile,
+        *,
+        owns: Sequence[Resource[Any]] = (),
+        watches: Sequence[Watch] = (),
+        when: changes.Filter = changes.any_change,
+        workers: int = 10,
+        timeout: float = 120.0,
+        resync_every: float | None = None,
+        retries: RetryLimits = RetryLimits(),
+        namespace: str = "",
+    ) -> None:
+        self.name = name
+        self.resource = resource
+        self.namespace = namespace
+        self._reconcile = reconcile
+        self._watches = [
+            Watch(resource=resource, keys=changes.itself, when=when),
+            *(Watch(resource=child, keys=changes.controlling_owner(resource)) for child in owns),
+            *watches,
+        ]
+        self._workers = workers
+        self._timeout = timeout
+        self._resync_every = resync_every
+        self._retries = retries
+        self._written: dict[Key, WriteLog] = {}
+        self._wired: _Wired | None = None
+
+    def connect(self, cache: Cache, metrics: Metrics, on_undecodable: Callable[[DecodeError], None]) -> None:
+        """Asks the cache for what this controller watches; what it sees waits in the queue until ``run``."""
+        queue = WorkQueue(self.name, metrics, retries=self._retries)
+        primary: Informer[Any] | None = None
+        for watch in self._watches:
+            informer = cache.informer(
+                watch.resource,
+                namespace=self.namespace,
+                label_selector=watch.label_selector,
+                field_selector=watch.field_selector,
+                indexes=watch.indexes,
+            )
+            if primary is None:
+                primary = informer
+                informer.on_undecodable(on_undecodable)
+            informer.subscribe(functools.partial(self._enqueue, queue, watch))
+        assert primary is not None
+        self._wired = _Wired(cache, metrics, queue, primary)
+        metrics.max_workers.labels(self.name).set(self._workers)
+        metrics.active_workers.labels(self.name).set(0)
+        for result in ("success", "error", "requeue_after", "terminal"):
+            metrics.reconciles.labels(self.name, result)
+
+    @property
+    def queue(self) -> WorkQueue:
+        """The keys that wait."""
+        return self._connected().queue
+
+    def enqueue(self, key: Key) -> None:
+        """Asks for a reconcile from outside: a timer, a webhook, another source than the API server."""
+        self.queue.add(key)
+
+    async def run(self) -> None:
+        """Reconciles until cancelled or the queue is closed. A reconcile that has begun ends with the workers."""
+        async with asyncio.TaskGroup() as around:
+            resync = around.create_task(self._resync(), name=f"{self.name} resync")
+            async with asyncio.TaskGroup() as workers:
+                for number in range(self._workers):
+                    workers.create_task(self._work(), name=f"{self.name} worker {number}")
+            resync.cancel()
+
+    def _enqueue(self, queue: WorkQueue, watch: Watch, change: Change[Any]) -> None:
+        if not watch.when(change):
+            return
+        priority = RESYNC if change.is_resync else FRESH
+        for key in watch.keys(change.latest):
+            queue.add(key, priority=priority)
+        # A child that was handed from one owner to another concerns both.
+        if change.before is not None and change.after is not None:
+            for key in watch.keys(change.before):
+                queue.add(key, priority=priority)
+
+    async def _work(self) -> None:
+        wired = self._connected()
+        while True:
+            try:
+                key, priority = await wired.queue.get()
+            except ShutDown:
+                return
+            try:
+                await self._attempt(wired, key, priority)
+            finally:
+                wired.queue.done(key)
+
+    async def _attempt(self, wired: _Wired, key: Key, priority: int) -> None:
+        """One reconcile of one key, whatever comes of it."""
+        metrics, queue = wired.metrics, wired.queue
+        identity = {"controller": self.name, "object": str(key), "reconcile_id": secrets.token_hex(8)}
+        with structlog.contextvars.bound_contextvars(**identity):
+            if not await self._caught_up(wired, key):
+                queue.add_after(key, 1.0, priority=priority)
+                return
+            active = metrics.active_workers.labels(self.name)
+            active.inc()
+            started = time.perf_counter()
+            result = "error"
+            try:
+                with freshness.recording() as writes:
+                    async with asyncio.timeout(self._timeout) as deadline:
+                        requeue = await self._reconcile(key)
+                if requeue is None:
+                    result = "success"
+                else:
+                    result = "requeue_after"
+                    queue.add_after(key, requeue.after, priority=priority)
+                queue.forget(key)
+            except TerminalError as error:
+                result = "terminal"
+                metrics.terminal_errors.labels(self.name).inc()
+                metrics.reconcile_errors.labels(self.name).inc()
+                queue.forget(key)
+                log.error("reconcile gave up", error=str(error))
+            except NotLeading:
+                log.info("reconcile stopped: the lease is lost")
+            except TimeoutError as error:
+                if deadline.expired():
+                    metrics.timeouts.labels(self.name).inc()
+                    self._failed(wired, key, priority, TimeoutError(f"it ran past its {self._timeout:g} s"))
+                else:
+                    self._failed(wired, key, priority, error)
+            except Exception as error:
+                self._failed(wired, key, priority, error)
+            finally:
+                if writes:
+                    self._written[key] = writes
+                active.dec()
+                metrics.reconciles.labels(self.name, result).inc()
+                metrics.reconcile_time.labels(self.name).observe(time.perf_counter() - started)
+
+    async def _caught_up(self, wired: _Wired, key: Key) -> bool:
+        """Whether the cache shows what the last reconcile of this key wrote; waits for it a while."""
+        writes = self._written.pop(key, None)
+        if writes is None:
+            return True
+        started = time.perf_counter()
+        seen = await wired.cache.wait_for_writes(writes, within=CATCH_UP)
+        wired.metrics.freshness_wait.labels(self.name).observe(time.perf_counter() - started)
+        if not seen:
+            self._written[key] = writes
+            log.warning(
+                "the cache does not show our own writes yet: the reconcile waits", problem=wired.primary.problem
+            )
+        return seen
+
+    def _failed(self, wired: _Wired, key: Key, priority: int, error: Exception) -> None:
+        wired.metrics.reconcile_errors.labels(self.name).inc()
+        delay = wired.queue.retry(key, priority=priority)
+        facts = {"retry_in": round(delay, 3), "failures": wired.queue.failures(key)}
+        if isinstance(error, Conflict):
+            log.debug("reconcile lost a race: trying again", error=str(error), **facts)
+        elif isinstance(error, ApiError | ConnectionFault | TimeoutError):
+            log.warning("reconcile failed", error=str(error), **facts)
+        else:
+            wired.metrics.panics.labels(self.name).inc()
+            log.error("reconcile failed by a fault of the program", exc_info=error, **facts)
+
+    async def _resync(self) -> None:
+        wired = self._connected()
+        while self._resync_every is not None:
+            await asyncio.sleep(self._resync_every)
+            for key in list(wired.primary.store.keys()):
+                wired.queue.add(key, priority=RESYNC)
+
+    def _connected(self) -> _Wired:
+        if self._wired is None:
+            raise RuntimeError(f"the controller {self.name!r} is not part of a manager: call manager.add first")
+        return self._wired
+
+
+@dataclass(frozen=True)
+class _Wired:
+    cache: Cache
+    metrics: Metrics
+    queue: WorkQueue
+    primary: Informer[Any]

@@ -1,0 +1,90 @@
+"""The connections to one server that are kept, and how new ones are made.
+
+Plain requests share a pool with a limit. Streams and WebSockets hold their connections for minutes or hours and so
+have a pool without one: a hundred watches never keep a request waiting.
+
+A peer that vanishes without a word (a node that loses power, a gateway that forgets) is noticed by the kernel: idle
+connections are probed, and data that stays unacknowledged breaks them, within a minute.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import aiohttp
+
+import shoal
+from shoal.kube.errors import error_from_response
+from shoal.kube.http.proxies import Proxy
+from shoal.kube.http.socks import SocksConnector
+
+USER_AGENT = f"shoal/{shoal.__version__}"
+
+
+class Pools:
+    """Sessions for plain requests, for streams and for upgrades; belongs to the event loop it is made in."""
+
+    def __init__(
+        self,
+        *,
+        socket_path: str | None,
+        proxy: Proxy | None,
+        limit: int,
+        keepalive: float,
+        timeout: aiohttp.ClientTimeout,
+    ) -> None:
+        """``socket_path`` is the Unix socket to use in place of TCP."""
+
+        def connector(limit: int) -> aiohttp.BaseConnector:
+            if socket_path is not None:
+                return aiohttp.UnixConnector(socket_path, limit=limit, keepalive_timeout=keepalive)
+            if proxy is not None and proxy.is_socks:
+                return SocksConnector(proxy, limit=limit, keepalive_timeout=keepalive)
+            return aiohttp.TCPConnector(limit=limit, keepalive_timeout=keepalive, socket_factory=watched_socket)
+
+        def session(connector: aiohttp.BaseConnector, **options: Any) -> aiohttp.ClientSession:
+            # Nothing secret may be a session's default header: aiohttp sends those to a proxy as well.
+            return aiohttp.ClientSession(
+                connector=connector,
+                headers={"User-Agent": USER_AGENT},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=timeout,
+                **options,
+            )
+
+        unlimited = connector(0)
+        self.requests = session(connector(limit))
+        self.streams = session(unlimited)
+        self.upgrades = session(unlimited, connector_owner=False, middlewares=(raise_refusal,))
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        for session in (self.upgrades, self.streams, self.requests):
+            await session.close()
+
+
+async def raise_refusal(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Turns an answer that is no upgrade into the error it means, while its body can still be read."""
+    answer = await handler(request)
+    if answer.status == 101:
+        return answer
+    try:
+        body = await answer.read()
+    finally:
+        answer.close()
+    raise error_from_response(answer.status, body, request=f"{request.method} {request.url.path}")
+
+
+def watched_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket whose peer's silent death is noticed."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _WATCH:
+        if hasattr(socket, option):
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return opened
+
+
+_WATCH = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3), ("TCP_USER_TIMEOUT", 30_000))

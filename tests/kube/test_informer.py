@@ -1,0 +1,292 @@
+"""The informer's picture: complete, in order, never older than before, whatever the connection does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from shoal.api.meta.objects import Object, Wire
+from shoal.api.meta.resource import Resource
+from shoal.kube.backoff import Backoff
+from shoal.kube.client import Client, Retry
+from shoal.kube.errors import ConnectionFault
+from shoal.kube.freshness import Deleted, place_of
+from shoal.kube.informer import Change, Informer
+from shoal.kube.reflector import Pace
+from tests.support.scripted import Answer, ScriptedTransport, bookmark, error, event, refusal
+from tests.support.waiting import eventually
+
+
+class BookSpec(Wire, frozen=True, kw_only=True):
+    pages: int = 0
+
+
+class Book(Object, frozen=True, kw_only=True):
+    spec: BookSpec = BookSpec()
+
+
+BOOKS = Resource(type=Book, group="library.example", version="v1", kind="Book", plural="books")
+QUICK = Backoff(initial=0.001, cap=0.002)
+PACE = Pace(backoff=QUICK, unserved=QUICK, idle_limit=0.2)
+
+
+class Seen:
+    """An informer on a script, and what its listener was told."""
+
+    def __init__(self, *answers: Answer | Exception) -> None:
+        self.transport = ScriptedTransport.of(*answers)
+        client = Client(self.transport, retry=Retry(backoff=QUICK, within=0.01))
+        self.informer = Informer(client, BOOKS, pace=PACE)
+        self.changes: list[str] = []
+        self.informer.subscribe(self._told)
+
+    def _told(self, change: Change[Book]) -> None:
+        what = "gone" if change.after is None else "new" if change.before is None else "changed"
+        resync = " (resync)" if change.is_resync else ""
+        self.changes.append(f"{what} {change.latest.metadata.name}@{change.latest.metadata.resource_version}{resync}")
+
+    @property
+    def held(self) -> dict[str, str]:
+        return {found.metadata.name: found.metadata.resource_version for found in self.informer.items()}
+
+
+@asynccontextmanager
+async def following(seen: Seen) -> AsyncIterator[None]:
+    task = asyncio.create_task(seen.informer.run())
+    try:
+        async with asyncio.timeout(10):
+            await seen.informer.wait_for_sync()
+            yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def streamed(*frames: Any, at: int) -> Answer:
+    """A streaming list that ends its initial events at a version."""
+    return Answer(frames=[*frames, bookmark(at, ends_initial_events=True)], stays_open=True)
+
+
+def watching(*frames: Any) -> Answer:
+    return Answer(frames=list(frames), stays_open=True)
+
+
+async def test_the_first_picture_comes_by_streaming_list_and_the_watch_goes_on_from_there() -> None:
+    seen = Seen(
+        streamed(event("ADDED", "a", 3), event("ADDED", "b", 5), at=7),
+        watching(event("MODIFIED", "a", 8), event("DELETED", "b", 9), event("ADDED", "c", 10)),
+    )
+    async with following(seen):
+        await eventually(lambda: len(seen.changes) == 5)
+    assert seen.changes == ["new a@3 (resync)", "new b@5 (resync)", "changed a@8", "gone b@9", "new c@10"]
+    assert seen.held == {"a": "8", "c": "10"}
+    first, second = seen.transport.requests
+    assert dict(first.query)["sendInitialEvents"] == "true"
+    assert dict(second.query)["resourceVersion"] == "7"
+
+
+@pytest.mark.parametrize("answer", [refusal(422, "Invalid"), refusal(400, "BadRequest")])
+async def test_a_server_without_streaming_lists_is_read_in_pages(answer: Answer) -> None:
+    item = event("ADDED", "a", 3)["object"]
+    page = Answer({"metadata": {"resourceVersion": "7"}, "items": [item]})
+    seen = Seen(answer, page, watching(event("ADDED", "b", 8)))
+    async with following(seen):
+        await eventually(lambda: "b" in seen.held)
+    assert seen.changes == ["new a@3 (resync)", "new b@8"]
+
+
+async def test_a_page_token_that_expires_leads_to_one_large_read() -> None:
+    item = event("ADDED", "a", 3)["object"]
+    seen = Seen(
+        refusal(400, "BadRequest"),
+        Answer({"metadata": {"resourceVersion": "7", "continue": "t"}, "items": [item]}),
+        refusal(410, "Expired"),
+        Answer({"metadata": {"resourceVersion": "9"}, "items": [item]}),
+        watching(),
+    )
+    async with following(seen):
+        assert seen.held == {"a": "3"}
+    assert dict(seen.transport.requests[3].query)["limit"] == "0"
+
+
+async def test_a_broken_watch_resumes_from_the_last_version_seen() -> None:
+    seen = Seen(
+        streamed(at=7),
+        Answer(frames=[event("ADDED", "a", 8), bookmark(20), ConnectionFault("reset")]),
+        refusal(503, "ServiceUnavailable"),
+        watching(event("MODIFIED", "a", 21)),
+    )
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "21"})
+    assert [dict(request.query).get("resourceVersion") for request in seen.transport.requests[1:]] == ["7", "20", "20"]
+    assert seen.changes == ["new a@8", "changed a@21"]
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        pytest.param(Answer(frames=[error(410, "Expired")]), id="told by an ERROR event"),
+        pytest.param(refusal(410, "Expired"), id="told by the answer"),
+        pytest.param(Answer(frames=[error(410, "Gone")]), id="with the older reason"),
+    ],
+)
+async def test_what_was_deleted_during_a_gap_is_told_with_its_last_state(gone: Answer) -> None:
+    seen = Seen(
+        streamed(event("ADDED", "a", 3), event("ADDED", "b", 4), event("ADDED", "c", 5), at=7),
+        gone,
+        streamed(event("ADDED", "b", 4), event("ADDED", "c", 30), event("ADDED", "d", 31), at=40),
+        watching(),
+    )
+    async with following(seen):
+        await eventually(lambda: "d" in seen.held)
+    assert seen.changes[3:] == ["gone a@3 (resync)", "changed c@30 (resync)", "new d@31 (resync)"]
+
+
+async def test_an_object_made_anew_during_a_gap_is_two_lives() -> None:
+    seen = Seen(
+        streamed(event("ADDED", "a", 3, uid="first"), at=7),
+        refusal(410, "Expired"),
+        streamed(event("ADDED", "a", 30, uid="second"), at=40),
+        watching(),
+    )
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "30"})
+    assert seen.changes == ["new a@3 (resync)", "gone a@3 (resync)", "new a@30 (resync)"]
+
+
+async def test_the_picture_never_goes_backwards() -> None:
+    seen = Seen(
+        streamed(event("ADDED", "a", 30), at=31),
+        watching(event("MODIFIED", "a", 29), event("MODIFIED", "a", 30), event("MODIFIED", "a", 32)),
+    )
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "32"})
+    assert seen.changes == ["new a@30 (resync)", "changed a@32"]
+
+
+async def test_a_deletion_of_an_earlier_life_does_not_touch_the_present_one() -> None:
+    seen = Seen(
+        streamed(event("ADDED", "a", 30, uid="second"), at=31),
+        watching(event("DELETED", "a", 29, uid="first"), event("ADDED", "end", 40)),
+    )
+    async with following(seen):
+        await eventually(lambda: "end" in seen.held)
+    assert "a" in seen.held
+
+
+async def test_a_silent_connection_is_taken_for_dead() -> None:
+    seen = Seen(streamed(at=7), watching(), watching(event("ADDED", "a", 8)))
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "8"})
+    assert len(seen.transport.requests) == 3
+
+
+async def test_a_frame_that_is_cut_or_not_json_does_not_end_the_watch() -> None:
+    seen = Seen(
+        streamed(at=7),
+        Answer(frames=[event("ADDED", "a", 8), b'{"type":"ADDED","obj', b"###\n"]),
+        watching(event("ADDED", "b", 9)),
+    )
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "8", "b": "9"})
+    assert dict(seen.transport.requests[2].query)["resourceVersion"] == "8"
+
+
+async def test_frames_arrive_however_they_are_cut() -> None:
+    data = b"".join(msgspec.json.encode(event("ADDED", name, 8 + i)) + b"\n" for i, name in enumerate("abc"))
+    pieces = [data[start : start + 7] for start in range(0, len(data), 7)]
+    seen = Seen(streamed(at=7), watching(*pieces))
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "8", "b": "9", "c": "10"})
+
+
+async def test_a_kind_that_is_not_served_blocks_nobody_and_is_watched_when_it_appears() -> None:
+    seen = Seen(
+        refusal(404, "NotFound"),
+        refusal(404, "NotFound"),
+        streamed(event("ADDED", "a", 3), at=7),
+        watching(),
+    )
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "3"})
+
+
+async def test_the_objects_of_a_kind_that_is_served_no_more_are_gone() -> None:
+    seen = Seen(streamed(event("ADDED", "a", 3), at=7), refusal(404, "NotFound"), refusal(404, "NotFound"))
+    async with following(seen):
+        await eventually(lambda: not seen.held)
+    assert seen.changes == ["new a@3 (resync)", "gone a@3 (resync)"]
+
+
+async def test_an_object_that_does_not_decode_is_reported_once_and_spoils_nothing() -> None:
+    bad = {"pages": "many"}
+    seen = Seen(
+        streamed(event("ADDED", "bad", 3, spec=bad), event("ADDED", "a", 4), at=7),
+        watching(
+            event("MODIFIED", "bad", 8, spec=bad),
+            event("ADDED", "b", 9),
+            event("MODIFIED", "bad", 10, spec={"pages": 3}),
+        ),
+    )
+    reported: list[str] = []
+    seen.informer.on_undecodable(lambda problem: reported.append(str(problem)))
+    async with following(seen):
+        await eventually(lambda: "bad" in seen.held)
+    assert seen.held == {"a": "4", "b": "9", "bad": "10"}
+    assert reported == ["Book default/bad does not decode: Expected `int`, got `str` - at `$.spec.pages`"]
+    assert seen.informer.undecodable == {}
+
+
+async def test_the_last_state_that_was_understood_stays_until_the_object_is_gone() -> None:
+    seen = Seen(
+        streamed(event("ADDED", "a", 3), at=7),
+        watching(event("MODIFIED", "a", 8, spec={"pages": "many"}), event("ADDED", "mark", 9)),
+        refusal(410, "Expired"),
+        streamed(event("ADDED", "a", 8, spec={"pages": "many"}), event("ADDED", "mark", 9), at=12),
+        watching(event("DELETED", "a", 13, spec={"pages": "many"})),
+    )
+    async with following(seen):
+        await eventually(lambda: "mark" in seen.held)
+        assert seen.held["a"] == "3"
+        await eventually(lambda: "a" not in seen.held)
+    assert seen.changes == ["new a@3 (resync)", "new mark@9", "gone a@3"]
+
+
+async def test_a_listener_that_fails_keeps_nothing_from_the_others() -> None:
+    seen = Seen(streamed(event("ADDED", "a", 3), at=7), watching(event("ADDED", "b", 8)))
+
+    def broken(change: Change[Book]) -> None:
+        raise RuntimeError("a fault of the listener")
+
+    seen.informer.subscribe(broken)
+    late: list[str] = []
+    async with following(seen):
+        await eventually(lambda: "b" in seen.held)
+        seen.informer.subscribe(lambda change: late.append(change.latest.metadata.name))
+    assert seen.changes == ["new a@3 (resync)", "new b@8"]
+    assert late == ["a", "b"], "who comes late is told what is there"
+
+
+async def test_one_can_wait_for_a_version_and_for_a_deletion() -> None:
+    go_on = asyncio.Event()
+    seen = Seen(
+        streamed(event("ADDED", "a", 3), at=7),
+        watching(go_on, event("DELETED", "a", 8), bookmark(12)),
+    )
+    async with following(seen):
+        await seen.informer.wait_for_version(7)
+        version = asyncio.create_task(seen.informer.wait_for_version(11))
+        deletion = asyncio.create_task(
+            seen.informer.wait_for_deletion(Deleted(place_of(BOOKS), "default", "a", "uid-a"))
+        )
+        await asyncio.sleep(0)
+        assert not version.done()
+        assert not deletion.done()
+        go_on.set()
+        await asyncio.gather(version, deletion)
+    assert seen.held == {}
