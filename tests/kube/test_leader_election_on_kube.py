@@ -108,7 +108,7 @@ async def test_a_leader_that_froze_does_not_write_when_it_wakes(
     first = contend("first")
     await until_signed(signatures, "first")
     contend("second")
-    first.send_signal(signal.SIGSTOP)
+    first.send_signal(signal.SIGUSR1)
     await until_signed(signatures, "second", within=DURATION * 3)
     first.send_signal(signal.SIGCONT)
     assert await asyncio.to_thread(first.wait, 15) == LOST

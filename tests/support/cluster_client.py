@@ -52,7 +52,7 @@ async def install(client: Client, definition: CustomResource | Mapping[str, Any]
     except AlreadyExists:
         return
     async for event in client.watch(CRDS, field_selector=f"metadata.name={name}", initial_events=True):
-        conditions = event.object.content.get("status", {}).get("conditions", []) if event.object else []
+        conditions = (event.object.content.get("status", {}).get("conditions") or []) if event.object else []
         if any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions):
             return
 

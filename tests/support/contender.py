@@ -2,13 +2,18 @@
 
     python -m tests.support.contender KUBECONFIG NAMESPACE IDENTITY
 
-Exits with 0 when told to stop, with 9 when it lost its lease.
+Exits with 0 when told to stop, with 9 when it lost its lease. SIGUSR1 freezes it between two steps of its event loop:
+frozen in the middle of sending a request it would send the rest when it wakes, which no client can prevent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import itertools
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -27,6 +32,7 @@ from shoal.kube import (
 
 DURATION = 3.0
 LOST = 9
+SIGNERS = 8
 
 
 async def main(kubeconfig: str, namespace: str, identity: str) -> int:
@@ -37,14 +43,17 @@ async def main(kubeconfig: str, namespace: str, identity: str) -> int:
     manager = Manager(transport, name="contender", election=election)
 
     async def sign() -> None:
-        while True:
+        for number in itertools.count():
+            patch = {"metadata": {"annotations": {"number": str(number)}}, "data": {"by": identity}}
             with contextlib.suppress(ApiError, ConnectionFault, NotLeading):
-                await manager.client.merge_patch(CONFIG_MAPS, "ledger", {"data": {"by": identity}}, namespace)
-                patch = {"metadata": {"annotations": {"n": str(asyncio.get_running_loop().time())}}}
                 await manager.client.merge_patch(CONFIG_MAPS, "ledger", patch, namespace)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.001)
 
-    manager.add_leader_task(sign)
+    # Many hands: whenever the process is frozen, some of them are just about to write.
+    for _ in range(SIGNERS):
+        manager.add_leader_task(sign)
+    freeze = functools.partial(os.kill, os.getpid(), signal.SIGSTOP)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, freeze)
     try:
         await run_until_signalled(manager)
     except NotLeading:

@@ -125,7 +125,7 @@ class HttpTransport:
         try:
             async with self._opened_pools().requests.request(
                 request.method,
-                self._url(request),
+                request_url(self._base, request),
                 headers=prepared.headers_for(request),
                 data=_body(request),
                 timeout=limit,
@@ -142,7 +142,7 @@ class HttpTransport:
             async with asyncio.timeout(request.timeout):
                 return await self._opened_pools().streams.request(
                     request.method,
-                    self._url(request),
+                    request_url(self._base, request),
                     headers=prepared.headers_for(request),
                     data=_body(request),
                     allow_redirects=False,
@@ -158,7 +158,7 @@ class HttpTransport:
         try:
             async with asyncio.timeout(request.timeout):
                 opened: aiohttp.ClientWebSocketResponse[bool] = await self._opened_pools().upgrades.ws_connect(
-                    self._url(request),
+                    request_url(self._base, request),
                     method=request.method,
                     protocols=protocols,
                     headers=prepared.headers_for(request),
@@ -220,19 +220,21 @@ class HttpTransport:
     def _is_encrypted(self) -> bool:
         return self._base.startswith("https:")
 
-    def _url(self, request: Request) -> URL:
-        path = request.path
-        if not _PLAIN_PATH.fullmatch(path):
-            path = quote(path, safe="/:@!$&'()*+,;=%")
-        if request.query:
-            return URL(f"{self._base}{path}?{urlencode(request.query)}", encoded=True)
-        return URL(self._base + path, encoded=True)
-
     def _fault(self, request: Request, error: Exception) -> ConnectionFault:
         server = self.connection.server
         if self._proxy is not None:
             server = f"{server} (through {self._proxy.url})"
         return connection_fault(error, server=server, request=str(request), timeout=request.timeout)
+
+
+def request_url(base: str, request: Request) -> URL:
+    """The URL of a request, encoded once and for all; a path that is encoded already stays as it is."""
+    path = request.path
+    if not _PLAIN_PATH.fullmatch(path):
+        path = quote(path, safe="/:@!$&'()*+,;=%")
+    if request.query:
+        return URL(f"{base}{path}?{urlencode(request.query)}", encoded=True)
+    return URL(base + path, encoded=True)
 
 
 class _Prepared:
