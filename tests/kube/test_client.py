@@ -69,6 +69,13 @@ async def test_a_list_follows_its_pages_and_sets_apart_what_does_not_decode() ->
     ]
 
 
+async def test_a_name_without_its_namespace_is_a_mistake_of_the_caller() -> None:
+    client, transport = client_of(book())
+    with pytest.raises(ValueError, match="Book moby lives in a namespace"):
+        await client.get(BOOKS, "moby")
+    assert transport.requests == []
+
+
 async def test_a_list_of_null_is_empty() -> None:
     client, _ = client_of(Answer({"metadata": {"resourceVersion": "9"}, "items": None}))
     assert (await client.list(BOOKS)).items == []
@@ -90,7 +97,7 @@ async def test_a_list_of_null_is_empty() -> None:
 async def test_a_refusal_is_raised_as_what_it_means(code: int, reason: str, expected: type[ApiError]) -> None:
     client, transport = client_of(refusal(code, reason))
     with pytest.raises(expected) as raised:
-        await client.get(BOOKS, "moby")
+        await client.get(BOOKS, "moby", "library")
     assert type(raised.value) is expected
     assert (raised.value.code, raised.value.reason) == (code, reason)
     assert len(transport.requests) == 1, "what will not pass by itself is not tried again"
@@ -99,13 +106,13 @@ async def test_a_refusal_is_raised_as_what_it_means(code: int, reason: str, expe
 async def test_an_answer_that_is_no_status_is_still_told() -> None:
     client, _ = client_of(Answer(b"upstream is sleeping", status=404))
     with pytest.raises(NotFound, match="upstream is sleeping"):
-        await client.get(BOOKS, "moby")
+        await client.get(BOOKS, "moby", "library")
 
 
 @pytest.mark.parametrize("failure", [refusal(500, "InternalError"), refusal(503, "ServiceUnavailable")])
 async def test_a_read_is_tried_again_after_a_server_fault(failure: Answer) -> None:
     client, transport = client_of(failure, failure, book())
-    assert (await client.get(BOOKS, "moby")).metadata.name == "moby"
+    assert (await client.get(BOOKS, "moby", "library")).metadata.name == "moby"
     assert len(transport.requests) == 3
 
 
@@ -125,8 +132,8 @@ async def test_a_create_is_tried_again_when_it_surely_never_left() -> None:
 async def test_a_json_patch_is_not_sent_twice_but_an_apply_is() -> None:
     client, transport = client_of(ConnectionFault("reset"), ConnectionFault("reset"), book())
     with pytest.raises(ConnectionFault):
-        await client.json_patch(BOOKS, "moby", [{"op": "add", "path": "/x/-", "value": 1}])
-    await client.apply(BOOKS, {"metadata": {"name": "moby"}}, name="moby", field_manager="test")
+        await client.json_patch(BOOKS, "moby", [{"op": "add", "path": "/x/-", "value": 1}], "library")
+    await client.apply(BOOKS, {"metadata": {"name": "moby"}}, "library", name="moby", field_manager="test")
     assert [request.content_type for request in transport.requests] == [
         "application/json-patch+json",
         "application/apply-patch+yaml",
@@ -143,7 +150,7 @@ async def test_a_plea_to_slow_down_is_heeded_even_for_a_create() -> None:
 async def test_waiting_longer_than_allowed_is_not_even_begun() -> None:
     client, transport = client_of(refusal(429, "TooManyRequests", headers={"Retry-After": "60"}), book())
     with pytest.raises(TooManyRequests) as raised:
-        await client.get(BOOKS, "moby")
+        await client.get(BOOKS, "moby", "library")
     assert raised.value.retry_after == 60
     assert len(transport.requests) == 1
 
@@ -182,8 +189,8 @@ async def test_a_lost_race_is_run_again_from_its_reading() -> None:
     client, transport = client_of(book(version="1"), refusal(409, "Conflict"), book(version="2"), book(version="3"))
 
     async def attempt() -> str:
-        found = await client.get(BOOKS, "moby")
-        await client.update(BOOKS, found, name="moby")
+        found = await client.get(BOOKS, "moby", "library")
+        await client.update(BOOKS, found, "library", name="moby")
         return found.metadata.resource_version
 
     assert await retry_on_conflict(attempt) == "2"
@@ -194,7 +201,7 @@ async def test_a_rate_limit_spreads_requests_and_is_measured() -> None:
     transport = ScriptedTransport.of(*(book() for _ in range(3)))
     client = Client(transport, rate_limit=TokenBucket(rate=100, burst=1))
     for _ in range(3):
-        await client.get(BOOKS, "moby")
+        await client.get(BOOKS, "moby", "library")
     waited = client.metrics.registry.get_sample_value(
         "rest_client_rate_limiter_duration_seconds_count", {"verb": "GET", "host": ""}
     )

@@ -169,6 +169,18 @@ async def test_the_picture_never_goes_backwards() -> None:
     assert seen.changes == ["new a@30 (resync)", "changed a@32"]
 
 
+async def test_a_server_that_was_restored_from_a_backup_is_believed() -> None:
+    seen = Seen(
+        streamed(event("ADDED", "a", 300), at=310),
+        refusal(410, "Expired"),
+        streamed(event("ADDED", "a", 30), at=31),
+        watching(event("MODIFIED", "a", 32)),
+    )
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "32"})
+    assert seen.changes == ["new a@300 (resync)", "changed a@30 (resync)", "changed a@32"]
+
+
 async def test_a_deletion_of_an_earlier_life_does_not_touch_the_present_one() -> None:
     seen = Seen(
         streamed(event("ADDED", "a", 30, uid="second"), at=31),

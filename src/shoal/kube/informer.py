@@ -1,7 +1,7 @@
 """A shared picture of one kind: the store that reads are answered from, and the changes that wake controllers.
 
 One informer serves any number of readers. What it holds is never older than what it held before: an event that is older
-than the object in the store is passed over, and after everything has been read again the objects that are missing are
+than the object in the store is passed over. After everything has been read again the objects that are missing are
 reported as deleted, with their last known state.
 
 An object that does not decode is no reason to stop. It is reported once for each problem; where an earlier state of it
@@ -186,6 +186,7 @@ class Informer(Generic[T]):
             self._put(item, is_resync=True)
         for error in undecodable:
             self._report(error)
+        self._progress = 0
         self._advance(version)
         self._synced.set()
 
@@ -223,7 +224,10 @@ class Informer(Generic[T]):
             if known.metadata.uid != item.metadata.uid:
                 # Deleted and made anew while we were not looking: two lives, so two changes.
                 self._remove(key_of(item), is_resync=is_resync)
-            elif not _is_newer(item, known):
+            elif known.metadata.resource_version == item.metadata.resource_version:
+                return
+            elif not is_resync and not _is_newer(item, known):
+                # A whole picture is believed even where it is older: the server may have been restored from a backup.
                 return
         before = self.store.put(item)
         self._announce(Change(before, item, is_resync))
@@ -275,7 +279,5 @@ class Informer(Generic[T]):
 
 def _is_newer(item: HasMetadata, known: HasMetadata) -> bool:
     new, old = item.metadata.resource_version, known.metadata.resource_version
-    if new == old:
-        return False
     # Versions are comparable numbers on every server that is supported; anything else is taken as it comes.
     return not (new.isdigit() and old.isdigit()) or int(new) > int(old)

@@ -215,7 +215,13 @@ class TestReviews:
 
     async def test_conversions_are_answered(self, caller: Caller) -> None:
         request = {"uid": "1", "desiredAPIVersion": "shoal.test/v2", "objects": [a_queue()]}
-        body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+        body = {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "ConversionReview",
+            "request": request,
+            # As a real API server sends it.
+            "response": {"uid": "", "convertedObjects": None, "result": {"metadata": {}}},
+        }
         async with caller._session.post(f"{caller._base}/convert", json=body, ssl=caller.trust) as answer:
             response = (await answer.json())["response"]
         assert response == {

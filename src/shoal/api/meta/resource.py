@@ -71,6 +71,8 @@ class Resource(Generic[T]):
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path of a collection, an object or one of its subresources."""
+        if name and self.namespaced and not namespace:
+            raise ValueError(f"{self.kind} {name} lives in a namespace: say in which")
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         parts = [root]
         if self.namespaced and namespace:

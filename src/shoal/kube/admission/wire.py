@@ -90,12 +90,19 @@ class AdmissionResponse(Wire, frozen=True, kw_only=True):
 
 
 class AdmissionReview(Wire, frozen=True, kw_only=True):
-    """The envelope of both."""
+    """The envelope of a request; what an API server writes into its response beforehand is of no interest."""
 
     api_version: str = ""
     kind: str = ""
     request: AdmissionRequest | None = None
-    response: AdmissionResponse | None = None
+
+
+class AnsweredAdmissionReview(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """The envelope of an answer."""
+
+    api_version: str = ADMISSION_V1
+    kind: str = "AdmissionReview"
+    response: AdmissionResponse
 
 
 class ConversionRequest(Wire, frozen=True, kw_only=True):
@@ -122,12 +129,19 @@ class ConversionResponse(Wire, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class ConversionReview(Wire, frozen=True, kw_only=True):
-    """The envelope of both."""
+    """The envelope of a request; API servers send an empty response along, with null where a list should be."""
 
     api_version: str = ""
     kind: str = ""
     request: ConversionRequest | None = None
-    response: ConversionResponse | None = None
+
+
+class AnsweredConversionReview(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """The envelope of an answer."""
+
+    api_version: str = CONVERSION_V1
+    kind: str = "ConversionReview"
+    response: ConversionResponse
 
 
 class BadReview(Exception):
@@ -164,12 +178,12 @@ def read_conversion(body: bytes) -> ConversionRequest:
 
 def write_admission(response: AdmissionResponse) -> bytes:
     """The AdmissionReview that carries an answer."""
-    return msgspec.json.encode(AdmissionReview(api_version=ADMISSION_V1, kind="AdmissionReview", response=response))
+    return msgspec.json.encode(AnsweredAdmissionReview(response=response))
 
 
 def write_conversion(response: ConversionResponse) -> bytes:
     """The ConversionReview that carries an answer."""
-    return msgspec.json.encode(ConversionReview(api_version=CONVERSION_V1, kind="ConversionReview", response=response))
+    return msgspec.json.encode(AnsweredConversionReview(response=response))
 
 
 def encoded_patch(operations: list[PatchOperation]) -> str:

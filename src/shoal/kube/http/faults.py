@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import ssl
+
 import aiohttp
 
 from shoal.kube.errors import ConnectionFault
@@ -55,4 +59,9 @@ def describe(error: Exception, *, timeout: float | None = None) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    return str(getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error) or type(error).__name__)
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno in errno.errorcode:
+        # Event loops put words of their own in strerror; the number always means the same.
+        return os.strerror(error.errno)
+    return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
