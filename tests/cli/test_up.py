@@ -144,7 +144,14 @@ def test_killed_its_parts_end_and_its_data_stay(shoal: Shoal, tmp_path: Path) ->
         assert kubectl.json("get", "configmap", "kept")["data"] == {"key": "value"}
 
 
-@pytest.mark.parametrize("name", ["etcd", "kube-apiserver", "kube-controller-manager"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kube-apiserver",
+        pytest.param("etcd", marks=pytest.mark.slow),
+        pytest.param("kube-controller-manager", marks=pytest.mark.slow),
+    ],
+)
 def test_a_part_that_dies_is_started_again_and_status_says_so(shoal: Shoal, name: str) -> None:
     def restarts() -> int:
         return next(int(part["restarts"]) for part in shoal.status()["parts"] if part["name"] == name)

@@ -16,12 +16,13 @@ import pytest
 from examples.greeter import DEFINITION, GREETINGS, greeter
 from shoal.api.core import CONFIG_MAPS, PODS, SERVICE_ACCOUNTS
 from shoal.api.meta import owner_reference
-from shoal.cluster.kubernetes import RealKubernetes
+from shoal.cluster.kubernetes import Part, RealKubernetes
 from shoal.kube import (
     ApiError,
     Client,
     ConnectionFault,
     Controller,
+    Expired,
     HttpTransport,
     Key,
     Manager,
@@ -31,10 +32,13 @@ from shoal.kube import (
     running,
 )
 from shoal.kube.backoff import Backoff
+from shoal.kube.cache import Cache
 from shoal.kube.queue import RetryLimits
 from shoal.kube.store import BY_OWNER
+from shoal.kube.transport import Response
 from tests.support.cluster_client import QUICK_PACE, QUICK_RETRIES, client_to, install, until
 from tests.support.faults import FaultyTransport, expire_watches_once, sometimes
+from tests.support.kube_fixture import StartKube
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -174,6 +178,51 @@ async def test_an_api_server_that_stops_answering_for_a_while(kube_with_faults: 
         kube_with_faults.resume()
         await creating
         await check_result(client, manager)
+
+
+async def test_what_went_while_the_server_forgot_is_told_after_a_real_410(start_kube: StartKube) -> None:
+    """This server forgets within a second, so that a watch which was away for longer gets a genuine 410."""
+    kube = start_kube(extra_flags={Part.API_SERVER: ["--etcd-compaction-interval=1s"]})
+    async with client_to(kube.kubeconfig) as client:
+        for name in ("stays", "goes", "changes"):
+            await client.create(CONFIG_MAPS, {"metadata": {"name": name}}, NAMESPACE)
+        transport = FaultyTransport(HttpTransport(load_connection(kube.kubeconfig)))
+        cache = Cache(Client(transport), namespace=NAMESPACE, pace=QUICK_PACE)
+        informer = cache.informer(CONFIG_MAPS)
+        changes: list[tuple[str, str]] = []
+        task = asyncio.create_task(cache.run())
+        await cache.wait_for_sync(30)
+        seen_up_to = str(informer._progress)
+        informer.subscribe(
+            lambda change: changes.append(("gone" if change.after is None else "is", change.latest.metadata.name))
+        )
+        changes.clear()
+        transport.faults.append(lambda request: Response(503, {}, b"{}"))
+        transport.cut_streams()
+        await client.delete(CONFIG_MAPS, "goes", NAMESPACE)
+        await client.merge_patch(CONFIG_MAPS, "changes", {"data": {"x": "1"}}, NAMESPACE)
+        await client.create(CONFIG_MAPS, {"metadata": {"name": "new"}}, NAMESPACE)
+
+        async def has_forgotten() -> bool:
+            await asyncio.to_thread(kube.kill_api_server)
+            await asyncio.to_thread(kube.restart_api_server)
+            try:
+                async for _ in client.watch(CONFIG_MAPS, NAMESPACE, resource_version=seen_up_to, timeout_seconds=1):
+                    return False
+            except Expired:
+                return True
+            except (ApiError, ConnectionFault):
+                pass
+            return False
+
+        await until(has_forgotten, within=90)
+        transport.faults.clear()
+        await eventually(lambda: informer.get("new", NAMESPACE), within=30)
+        task.cancel()
+        await asyncio.wait([task])
+        await transport.close()
+        assert ("gone", "goes") in changes
+        assert {name for what, name in changes if what == "is"} == {"changes", "new"}
 
 
 async def test_a_controller_that_makes_pods_with_generated_names_never_makes_too_many(

@@ -21,7 +21,13 @@ async def serving(
     handler: Handler, *, tls: ssl.SSLContext | None = None, socket: Path | None = None
 ) -> AsyncIterator[str]:
     """Serves every request by one handler; gives the URL."""
-    runner = web.ServerRunner(web.Server(handler), handler_cancellation=True, shutdown_timeout=0.1)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await handler(request)
+
+    application = web.Application(client_max_size=1 << 26)
+    application.router.add_route("*", r"/{path:[\s\S]*}", answer)
+    runner = web.AppRunner(application, handler_cancellation=True, shutdown_timeout=0.1, access_log=None)
     await runner.setup()
     try:
         if socket is not None:

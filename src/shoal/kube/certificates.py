@@ -10,9 +10,11 @@ Certificates are dated a little back (``BACKDATED``), because the clock of the o
 from __future__ import annotations
 
 import ipaddress
+import os
 import ssl
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -155,16 +157,28 @@ def separate(pem: bytes) -> list[bytes]:
 def load_into(context: ssl.SSLContext, pair: KeyPair) -> None:
     """Gives a certificate and key to a TLS context, or says why they do not fit.
 
-    The standard library reads them from files alone, so they lie for a moment in a directory that only we may read.
+    The standard library reads them from files alone: they lie in memory where the system has such files (a container's
+    disk may be read-only), else for a moment in one that only we may read.
     """
-    with tempfile.TemporaryDirectory() as directory:
-        chain, key = Path(directory, "chain.pem"), Path(directory, "key.pem")
-        chain.write_bytes(pair.certificate)
-        key.write_bytes(pair.key)
+    with _as_file(pair.certificate.rstrip() + b"\n" + pair.key) as path:
         try:
-            context.load_cert_chain(chain, key, password=_no_password)
+            context.load_cert_chain(path, password=_no_password)
         except (ssl.SSLError, OSError, ValueError) as error:
             raise CertificateError(f"the certificate and its key cannot be used for TLS: {error}") from error
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").exists():
+        with os.fdopen(os.memfd_create("certificate"), "wb") as memory:
+            memory.write(content)
+            memory.flush()
+            yield f"/proc/self/fd/{memory.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name
 
 
 def _no_password() -> str:

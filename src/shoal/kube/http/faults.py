@@ -61,7 +61,8 @@ def describe(error: Exception, *, timeout: float | None = None) -> str:
 def _reason(error: BaseException) -> str:
     if isinstance(error, ssl.SSLError) and error.reason:
         return error.reason.replace("_", " ").lower()
-    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError) and error.errno in errno.errorcode:
+    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
         # Event loops put words of their own in strerror; the number always means the same.
-        return os.strerror(error.errno)
+        if error.errno is not None and error.errno in errno.errorcode:
+            return os.strerror(error.errno)
     return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)
