@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace as with_fields
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -49,9 +50,10 @@ from shoal.kube.backoff import Backoff
 from shoal.kube.certificates import leaf_of, separate
 from shoal.kube.client import Client
 from shoal.kube.errors import ApiError, Forbidden, Invalid, NotFound
+from shoal.kube.manager import Manager, running
 from shoal.kube.transport import Request
 from tests.support.admission import QUEUES, Queue
-from tests.support.cluster_client import client_to, install, until
+from tests.support.cluster_client import client_to, install, transport_to, until
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.kube
@@ -306,6 +308,44 @@ class TestCertificates:
             assert left.pair == served.pair
             assert done == 120
             assert set(server.shown) == {leaf_of(each.pair.certificate).serial_number for each in (joined, served)}
+
+    async def test_a_bundle_that_is_removed_and_a_secret_that_is_renewed_are_noticed_at_once(
+        self, kube: RealKubernetes, client: Client, queues: Resource[Queue], namespace: str
+    ) -> None:
+        """The whole as a manager runs it; nothing is asked for in intervals here."""
+        name = f"shoal-test-{secrets.token_hex(4)}"
+        webhooks = rules(queues, namespace)
+        async with transport_to(kube.kubeconfig) as transport:
+            manager = Manager(transport, name="webhooks")
+            server = AdmissionServer(webhooks, host="127.0.0.1", port=0)
+            store = SecretStore(manager.client, namespace=namespace)
+            injector = Injector(manager.client, validating=[name])
+            source = SelfMade(store, LOOPBACK, interval=3600)
+            injector.follow(manager.cache, server.look_again)
+            store.follow(manager.cache, server.look_again)
+            manager.add_service(partial(server.run, source, inject=injector.inject))
+            manager.probes.add_ready("admission", server.check)
+            async with running(manager):
+                await eventually(lambda: not server.check())
+                at = UrlEndpoint(f"https://127.0.0.1:{server.port}")
+                configurations = VALIDATING_CONFIGURATIONS
+                await client.create(configurations, validating_configuration(name, webhooks, at))
+
+                async def bundle() -> str:
+                    found = await client.get(configurations, name)
+                    return str(found.content["webhooks"][0]["clientConfig"].get("caBundle", ""))
+
+                first = await until(bundle)
+                remove = [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]
+                await client.json_patch(configurations, name, remove)
+                assert await until(bundle) == first
+                await client.delete(SECRETS, "shoal-webhook-cert", namespace)
+
+                async def is_another() -> bool:
+                    return await bundle() not in ("", first)
+
+                await until(is_another)
+                await client.delete(configurations, name)
 
     async def test_a_patch_whose_test_fails_is_refused_as_the_injector_expects(
         self, client: Client, queues: Resource[Queue]

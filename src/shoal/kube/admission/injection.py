@@ -7,11 +7,11 @@ entry is still the one that was read, since entries of a list are addressed by t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
-from shoal.api.meta.objects import Document
+from shoal.api.meta.objects import Document, PartialObject
 from shoal.api.meta.resource import Resource
 from shoal.kube.admission.configuration import (
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -21,6 +21,7 @@ from shoal.kube.admission.configuration import (
     encoded_bundle,
 )
 from shoal.kube.admission.jsonpatch import Operation, pointer
+from shoal.kube.cache import Cache
 from shoal.kube.client import Client
 from shoal.kube.errors import Conflict, Invalid, NotFound
 
@@ -46,6 +47,12 @@ class Injector:
             *((VALIDATING_CONFIGURATIONS, name) for name in validating),
             *((CUSTOM_RESOURCE_DEFINITIONS, name) for name in definitions),
         ]
+
+    def follow(self, cache: Cache, look_again: Callable[[], None]) -> None:
+        """Calls back when one of the objects appears or changes, so that a bundle that was removed is soon back."""
+        for resource, name in self._targets:
+            informer = cache.informer(resource.view(PartialObject), field_selector=f"metadata.name={name}")
+            informer.subscribe(lambda change: look_again())
 
     async def inject(self, authorities: bytes) -> int:
         """Writes the bundle wherever it is not; gives how many objects were written. One that is missing is skipped."""

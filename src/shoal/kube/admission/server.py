@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 import structlog
@@ -66,6 +67,7 @@ class AdmissionServer:
         self._pair: KeyPair | None = None
         self._context: ssl.SSLContext | None = None
         self._runner: web.AppRunner | None = None
+        self._looking = asyncio.Event()
 
     @property
     def port(self) -> int:
@@ -87,7 +89,8 @@ class AdmissionServer:
     ) -> None:
         """Serves until cancelled, follows the certificates, and has their bundle injected wherever it is missing.
 
-        Injection is tried at every turn, not only after a change, since others may undo it. Faults are waited out.
+        Injection is tried at every turn, not only after a change, since others may undo it; ``look_again`` makes the
+        next turn come at once. Faults are waited out.
         """
         failures = 0
         try:
@@ -103,9 +106,19 @@ class AdmissionServer:
                     failures += 1
                     log.warning("certificates are not in order", problem=str(error), failures=failures)
                 delay = min(backoff.delay(failures), certificates.interval) if failures else certificates.interval
-                await asyncio.sleep(delay)
+                await self._rest(delay)
         finally:
             await self.stop()
+
+    def look_again(self) -> None:
+        """Looks at certificates and bundles now, instead of when the source's interval has passed."""
+        self._looking.set()
+
+    async def _rest(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._looking.wait()
+        self._looking.clear()
 
     def use(self, pair: KeyPair) -> None:
         """Serves this certificate to every connection from now on; raises CertificateError where it does not load."""

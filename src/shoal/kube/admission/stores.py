@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from shoal.api.meta.objects import Document
+from shoal.api.meta.objects import Document, PartialObject
 from shoal.api.meta.resource import Resource
+from shoal.kube.cache import Cache
 from shoal.kube.client import Client
 from shoal.kube.errors import Conflict, NotFound
 
@@ -51,6 +52,12 @@ class SecretStore:
         self._client = client
         self._namespace = namespace
         self._name = name
+
+    def follow(self, cache: Cache, look_again: Callable[[], None]) -> None:
+        """Calls back when the Secret changes: what one replica renewed, the others serve at once."""
+        chosen = f"metadata.name={self._name}"
+        secrets = cache.informer(SECRETS.view(PartialObject), namespace=self._namespace, field_selector=chosen)
+        secrets.subscribe(lambda change: look_again())
 
     async def read(self) -> tuple[Mapping[str, bytes], Document | None]:
         """The Secret's keys, and the Secret as it was read."""
