@@ -45,16 +45,17 @@ async def raw_server(speak: Raw) -> AsyncIterator[int]:
     """Lets a function speak to every connection, byte by byte; gives the port."""
     speaking: set[asyncio.Task[None]] = set()
 
-    async def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        speaking.add(task)
+    async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 await speak(reader, writer)
         finally:
-            speaking.discard(task)
             writer.close()
+
+    def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(converse(reader, writer))
+        speaking.add(task)
+        task.add_done_callback(speaking.discard)
 
     server = await asyncio.start_server(accepted, "127.0.0.1", 0)
     try:
@@ -78,8 +79,13 @@ class ConnectProxy:
 
 
 @asynccontextmanager
-async def connect_proxy(*, password: str = "") -> AsyncIterator[ConnectProxy]:
-    """An HTTP proxy: tunnels for CONNECT, forwarding for absolute URLs; with ``password`` for user "ann" alone."""
+async def connect_proxy(
+    *, password: str = "", resolve: Callable[[str], str] = lambda host: host
+) -> AsyncIterator[ConnectProxy]:
+    """An HTTP proxy (tunnels for CONNECT, forwarding for whole URLs) that resolves names itself.
+
+    With ``password`` it serves user "ann" alone.
+    """
     seen = ConnectProxy()
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -95,12 +101,12 @@ async def connect_proxy(*, password: str = "") -> AsyncIterator[ConnectProxy]:
         method, target, version = first.split(" ")
         if method == "CONNECT":
             host, _, port = target.rpartition(":")
-            remote = await asyncio.open_connection(host, int(port))
+            remote = await asyncio.open_connection(resolve(host), int(port))
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
             host, _, port = target.removeprefix("http://").partition("/")[0].rpartition(":")
             path = "/" + target.removeprefix("http://").partition("/")[2]
-            remote = await asyncio.open_connection(host, int(port))
+            remote = await asyncio.open_connection(resolve(host), int(port))
             remote[1].write(f"{method} {path} {version}\r\n".encode() + head.partition("\r\n")[2].encode())
         await pump((reader, writer), remote)
 
@@ -170,7 +176,7 @@ async def pump(one: Ends, other: Ends) -> None:
     try:
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
+        other[1].close()
         for way in ways:
             way.cancel()
         await asyncio.wait(ways)
-        other[1].close()

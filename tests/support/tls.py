@@ -42,7 +42,9 @@ class Authority:
         )
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
 
-    def issue(self, common_name: str, *, hosts: tuple[str, ...] = (), lifetime: timedelta = timedelta(hours=1)) -> Issued:
+    def issue(
+        self, common_name: str, *, hosts: tuple[str, ...] = (), lifetime: timedelta = timedelta(hours=1)
+    ) -> Issued:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(common_name), self._name, key.public_key(), lifetime)
         if hosts:

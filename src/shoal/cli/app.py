@@ -18,8 +18,9 @@ SETTING_UP = "Setting up a cluster"
 ABOUT = "About Shoal"
 
 EXAMPLES = {
+    "shoal up": "Start Shoal on this machine",
     "shoal crds | kubectl apply --server-side -f -": "Install Shoal's kinds",
-    "shoal crds --help": "See what a command can do",
+    "shoal up --help": "See what a command can do",
 }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -101,21 +102,32 @@ class Cache:
                 gc.enable()
         gc.freeze()
 
+    def shows(self, writes: WriteLog) -> bool:
+        """Whether the informers that can see these writes do."""
+        return next(self._unseen(writes), None) is None
+
     async def wait_for_writes(self, writes: WriteLog, within: float) -> bool:
         """Waits until the informers that can see these writes do; False when they did not in time."""
         try:
             async with asyncio.timeout(within):
-                for informer in self._informers.values():
-                    if informer.is_selective:
-                        # What this process wrote may lie outside the selection and never arrive here.
-                        continue
-                    place = place_of(informer.resource)
-                    for (written, namespace), version in writes.versions.items():
-                        if written == place and informer.namespace in ("", namespace):
-                            await informer.wait_for_version(version)
-                    for deleted in writes.deletions:
-                        if deleted.place == place and informer.namespace in ("", deleted.namespace):
-                            await informer.wait_for_deletion(deleted)
+                for wait in self._unseen(writes):
+                    await wait()
         except TimeoutError:
             return False
         return True
+
+    def _unseen(self, writes: WriteLog) -> Iterator[Callable[[], Awaitable[None]]]:
+        """How to wait for each of the writes that an informer can see and has not seen yet."""
+        for informer in self.informers:
+            if informer.is_selective:
+                # What this process wrote may lie outside the selection and never arrive here.
+                continue
+            place = place_of(informer.resource)
+            for (written, namespace), version in writes.versions.items():
+                if written == place and informer.namespace in ("", namespace) and not informer.has_seen(version):
+                    yield partial(informer.wait_for_version, version)
+            for deleted in writes.deletions:
+                if deleted.place != place or informer.namespace not in ("", deleted.namespace):
+                    continue
+                if not informer.shows_deletion(deleted):
+                    yield partial(informer.wait_for_deletion, deleted)

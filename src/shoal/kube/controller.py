@@ -6,20 +6,23 @@
 ``reconcile`` gets a key and looks at the world as it is; which event led to it is not its business. It returns None
 when all is done, or ``Requeue(after=…)`` to be called again without an event. What it raises is retried, later each
 time; ``TerminalError`` is not, since trying again cannot help. A reconcile that runs past its deadline is cancelled and
-retried. Before a key is reconciled again the cache has caught up with what the last reconcile of it wrote.
+retried. Before a key is reconciled again the cache has caught up with what the last reconcile of it wrote; until then
+the key rests, and no worker waits for it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import secrets
+import random
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from prometheus_client import Counter, Gauge, Histogram
+from structlog.contextvars import bind_contextvars
 
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube import changes, freshness
@@ -34,7 +37,7 @@ from shoal.kube.store import IndexFunction, Key
 log = structlog.get_logger("shoal.kube.controller")
 
 CATCH_UP = 5.0
-"""Seconds to wait for the cache to show own writes, before the reconcile is put off once more."""
+"""Seconds after which a cache that does not show our own writes is worth a warning."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +52,7 @@ class TerminalError(Exception):
 
 
 Reconcile = Callable[[Key], Awaitable[Requeue | None]]
+_RESULTS = ("success", "error", "requeue_after", "terminal")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +98,7 @@ class Controller:
         self._timeout = timeout
         self._resync_every = resync_every
         self._retries = retries
-        self._written: dict[Key, WriteLog] = {}
+        self._resting: set[asyncio.Task[None]] = set()
         self._wired: _Wired | None = None
 
     def connect(self, cache: Cache, metrics: Metrics, on_undecodable: Callable[[DecodeError], None]) -> None:
@@ -114,11 +118,17 @@ class Controller:
                 informer.on_undecodable(on_undecodable)
             informer.subscribe(functools.partial(self._enqueue, queue, watch))
         assert primary is not None
-        self._wired = _Wired(cache, metrics, queue, primary)
         metrics.max_workers.labels(self.name).set(self._workers)
-        metrics.active_workers.labels(self.name).set(0)
-        for result in ("success", "error", "requeue_after", "terminal"):
-            metrics.reconciles.labels(self.name, result)
+        self._wired = _Wired(
+            cache,
+            metrics,
+            queue,
+            primary,
+            active=metrics.active_workers.labels(self.name),
+            reconcile_time=metrics.reconcile_time.labels(self.name),
+            results={result: metrics.reconciles.labels(self.name, result) for result in _RESULTS},
+        )
+        self._wired.active.set(0)
 
     @property
     def queue(self) -> WorkQueue:
@@ -135,8 +145,9 @@ class Controller:
             resync = around.create_task(self._resync(), name=f"{self.name} resync")
             async with asyncio.TaskGroup() as workers:
                 for number in range(self._workers):
-                    workers.create_task(self._work(), name=f"{self.name} worker {number}")
-            resync.cancel()
+                    workers.create_task(self._work(around), name=f"{self.name} worker {number}")
+            for task in [resync, *self._resting]:
+                task.cancel()
 
     def _enqueue(self, queue: WorkQueue, watch: Watch, change: Change[Any]) -> None:
         if not watch.when(change):
@@ -149,77 +160,73 @@ class Controller:
             for key in watch.keys(change.before):
                 queue.add(key, priority=priority)
 
-    async def _work(self) -> None:
+    async def _work(self, around: asyncio.TaskGroup) -> None:
         wired = self._connected()
         while True:
             try:
                 key, priority = await wired.queue.get()
             except ShutDown:
                 return
+            writes = WriteLog()
             try:
-                await self._attempt(wired, key, priority)
+                # A worker is a task, and so has a context of its own that need not be tidied up.
+                bind_contextvars(controller=self.name, object=str(key), reconcile_id=_reconcile_id())
+                with freshness.recording(writes):
+                    await self._attempt(wired, key, priority)
             finally:
-                wired.queue.done(key)
+                if wired.cache.shows(writes):
+                    wired.queue.done(key)
+                else:
+                    wired.queue.rest(key)
+                    resting = around.create_task(self._rest(wired, key, writes), name=f"{self.name} {key} rests")
+                    self._resting.add(resting)
+                    resting.add_done_callback(self._resting.discard)
 
     async def _attempt(self, wired: _Wired, key: Key, priority: int) -> None:
         """One reconcile of one key, whatever comes of it."""
         metrics, queue = wired.metrics, wired.queue
-        identity = {"controller": self.name, "object": str(key), "reconcile_id": secrets.token_hex(8)}
-        with structlog.contextvars.bound_contextvars(**identity):
-            if not await self._caught_up(wired, key):
-                queue.add_after(key, 1.0, priority=priority)
-                return
-            active = metrics.active_workers.labels(self.name)
-            active.inc()
-            started = time.perf_counter()
-            result = "error"
-            try:
-                with freshness.recording() as writes:
-                    async with asyncio.timeout(self._timeout) as deadline:
-                        requeue = await self._reconcile(key)
-                if requeue is None:
-                    result = "success"
-                else:
-                    result = "requeue_after"
-                    queue.add_after(key, requeue.after, priority=priority)
-                queue.forget(key)
-            except TerminalError as error:
-                result = "terminal"
-                metrics.terminal_errors.labels(self.name).inc()
-                metrics.reconcile_errors.labels(self.name).inc()
-                queue.forget(key)
-                log.error("reconcile gave up", error=str(error))
-            except NotLeading:
-                log.info("reconcile stopped: the lease is lost")
-            except TimeoutError as error:
-                if deadline.expired():
-                    metrics.timeouts.labels(self.name).inc()
-                    self._failed(wired, key, priority, TimeoutError(f"it ran past its {self._timeout:g} s"))
-                else:
-                    self._failed(wired, key, priority, error)
-            except Exception as error:
-                self._failed(wired, key, priority, error)
-            finally:
-                if writes:
-                    self._written[key] = writes
-                active.dec()
-                metrics.reconciles.labels(self.name, result).inc()
-                metrics.reconcile_time.labels(self.name).observe(time.perf_counter() - started)
-
-    async def _caught_up(self, wired: _Wired, key: Key) -> bool:
-        """Whether the cache shows what the last reconcile of this key wrote; waits for it a while."""
-        writes = self._written.pop(key, None)
-        if writes is None:
-            return True
+        wired.active.inc()
         started = time.perf_counter()
-        seen = await wired.cache.wait_for_writes(writes, within=CATCH_UP)
-        wired.metrics.freshness_wait.labels(self.name).observe(time.perf_counter() - started)
-        if not seen:
-            self._written[key] = writes
-            log.warning(
-                "the cache does not show our own writes yet: the reconcile waits", problem=wired.primary.problem
-            )
-        return seen
+        result = "error"
+        try:
+            async with asyncio.timeout(self._timeout) as deadline:
+                requeue = await self._reconcile(key)
+            if requeue is None:
+                result = "success"
+            else:
+                result = "requeue_after"
+                queue.add_after(key, requeue.after, priority=priority)
+            queue.forget(key)
+        except TerminalError as error:
+            result = "terminal"
+            metrics.terminal_errors.labels(self.name).inc()
+            metrics.reconcile_errors.labels(self.name).inc()
+            queue.forget(key)
+            log.error("reconcile gave up", error=str(error))
+        except NotLeading:
+            log.info("reconcile stopped: the lease is lost")
+        except TimeoutError as error:
+            if deadline.expired():
+                metrics.timeouts.labels(self.name).inc()
+                self._failed(wired, key, priority, TimeoutError(f"it ran past its {self._timeout:g} s"))
+            else:
+                self._failed(wired, key, priority, error)
+        except Exception as error:
+            self._failed(wired, key, priority, error)
+        finally:
+            wired.active.dec()
+            wired.results[result].inc()
+            wired.reconcile_time.observe(time.perf_counter() - started)
+
+    async def _rest(self, wired: _Wired, key: Key, writes: WriteLog) -> None:
+        """Keeps a key from its next reconcile until the cache shows what the last one wrote."""
+        started = time.perf_counter()
+        try:
+            while not await wired.cache.wait_for_writes(writes, within=CATCH_UP):
+                log.warning("the cache does not show our own writes: the key waits", problem=wired.primary.problem)
+        finally:
+            wired.metrics.freshness_wait.labels(self.name).observe(time.perf_counter() - started)
+            wired.queue.done(key)
 
     def _failed(self, wired: _Wired, key: Key, priority: int, error: Exception) -> None:
         wired.metrics.reconcile_errors.labels(self.name).inc()
@@ -252,3 +259,10 @@ class _Wired:
     metrics: Metrics
     queue: WorkQueue
     primary: Informer[Any]
+    active: Gauge
+    reconcile_time: Histogram
+    results: Mapping[str, Counter]
+
+
+def _reconcile_id() -> str:
+    return f"{random.getrandbits(64):016x}"  # noqa: S311 - tells reconciles apart, guards nothing

@@ -102,12 +102,9 @@ def token_file(path: Path, *, initial: str = "", now: Callable[[], float] = time
 
     def read() -> Signature:
         try:
-            token = path.read_text("ascii").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise CredentialsError(f"cannot read the token file {path}: {_cause(error)}") from error
-        if not token:
-            raise CredentialsError(f"the token file {path} is empty")
-        return Signature(bearer(token))
+            return Signature(bearer(path.read_text("ascii")))
+        except (OSError, ValueError) as error:
+            raise CredentialsError(f"cannot use the token file {path}: {_cause(error)}") from None
 
     first = Signature(bearer(initial)) if initial else None
     return FromFiles(read, name=f"the token in {path}", initial=first, now=now)
@@ -222,12 +219,16 @@ class LoopLock:
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header that carries a token; raises CredentialsError for what no header can carry."""
+    """The header that carries a token; raises ValueError for what cannot be one, without quoting it."""
     token = token.strip()
+    if not token:
+        raise ValueError("the token is empty")
     if not token.isascii() or not token.isprintable():
-        raise CredentialsError("a token holds characters that no header can carry (a line break, perhaps)")
+        raise ValueError("the token holds characters that no header can carry (a line break, perhaps)")
     return {"Authorization": f"Bearer {token}"}
 
 
 def _cause(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not ASCII"
     return (isinstance(error, OSError) and error.strerror) or str(error)

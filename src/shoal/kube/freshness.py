@@ -46,12 +46,11 @@ class WriteLog:
 
 
 @contextmanager
-def recording() -> Iterator[WriteLog]:
-    """Opens a log for the writes made inside."""
-    log = WriteLog()
+def recording(log: WriteLog) -> Iterator[None]:
+    """Takes down in this log the writes made inside."""
     token = _open_log.set(log)
     try:
-        yield log
+        yield
     finally:
         _open_log.reset(token)
 

@@ -140,21 +140,24 @@ class Informer(Generic[T]):
         """Waits for the first picture."""
         await self._synced.wait()
 
+    def has_seen(self, version: int) -> bool:
+        """Whether everything up to a resource version has been seen."""
+        return self._progress >= version
+
     async def wait_for_version(self, version: int) -> None:
         """Waits until everything up to a resource version has been seen."""
         await self._wait(lambda: self._progress >= version)
 
+    def shows_deletion(self, deleted: Deleted) -> bool:
+        """Whether a deletion that was asked for shows: gone, replaced, or marked as going."""
+        found = self.store.get(Key(deleted.namespace, deleted.name))
+        if found is None or (deleted.uid and found.metadata.uid != deleted.uid):
+            return True
+        return getattr(found.metadata, "deletion_timestamp", True) is not None
+
     async def wait_for_deletion(self, deleted: Deleted) -> None:
-        """Waits until a deletion that was asked for shows: gone, replaced, or marked as going."""
-        key = Key(deleted.namespace, deleted.name)
-
-        def shows() -> bool:
-            found = self.store.get(key)
-            if found is None or (deleted.uid and found.metadata.uid != deleted.uid):
-                return True
-            return getattr(found.metadata, "deletion_timestamp", True) is not None
-
-        await self._wait(shows)
+        """Waits until a deletion that was asked for shows."""
+        await self._wait(lambda: self.shows_deletion(deleted))
 
     async def _wait(self, condition: Callable[[], bool]) -> None:
         if condition():

@@ -1,7 +1,7 @@
 """The work queue of a controller: which key is reconciled next.
 
 A key is in the queue once, however often it is added, and no two workers ever have the same key. One that is added
-while it is worked on comes back when that work is done. Fresh changes go before what a resync found; among keys of
+while it is worked on, or rests after that, comes back when it is done. Fresh changes go before what a resync found; among keys of
 equal priority namespaces take turns, so that one with ten thousand changes does not make the others wait; inside a
 namespace first come, first served. A key whose work fails waits exponentially longer each time, and all retries
 together are limited too.
@@ -57,6 +57,7 @@ class WorkQueue:
         self._ready: dict[int, _Turns] = {}
         self._queued: dict[Key, _Waiting] = {}
         self._working: dict[Key, float] = {}
+        self._resting: set[Key] = set()
         self._again: dict[Key, int] = {}
         self._delayed: list[tuple[float, int, Key]] = []
         self._due: dict[Key, tuple[float, int, int]] = {}
@@ -83,7 +84,7 @@ class WorkQueue:
         """Adds a key; where it waits already the higher priority wins."""
         if self._closed:
             return
-        if key in self._working:
+        if key in self._working or key in self._resting:
             self._again[key] = max(priority, self._again.get(key, priority))
             return
         self._due.pop(key, None)
@@ -156,14 +157,19 @@ class WorkQueue:
                 raise
 
     def done(self, key: Key) -> None:
-        """The work on a key has ended, well or not."""
-        began = self._working.pop(key)
-        self._worked.observe(self._clock() - began)
-        if not self._working:
-            self._idle.set()
+        """The work on a key has ended, well or not, and so has its rest."""
+        if key in self._resting:
+            self._resting.remove(key)
+        else:
+            self._ended(key)
         priority = self._again.pop(key, None)
         if priority is not None:
             self.add(key, priority=priority)
+
+    def rest(self, key: Key) -> None:
+        """The work on a key has ended, and it is not to be worked on again before ``done`` is called."""
+        self._ended(key)
+        self._resting.add(key)
 
     def close(self) -> None:
         """Takes nothing more and drops what waits; ``get`` raises ShutDown."""
@@ -191,6 +197,12 @@ class WorkQueue:
         self._idle.clear()
         self._count_depth(priority)
         return key
+
+    def _ended(self, key: Key) -> None:
+        began = self._working.pop(key)
+        self._worked.observe(self._clock() - began)
+        if not self._working:
+            self._idle.set()
 
     def _wake_one(self) -> None:
         while self._getters:

@@ -71,6 +71,8 @@ class Writer:
             seen = await self._live(resource, name, namespace)
         if seen is None:
             seen = await self._send(resource, merged(body, initial), self.manager)
+            if initial is None:
+                return seen
         elif owner is not None and not is_controlled_by(seen.metadata, owner.uid):
             raise Foreign(resource, seen, owner)
         if initial is not None:

@@ -18,7 +18,7 @@ from shoal.kube.tls import Tls
 from shoal.kube.transport import Request
 from tests.support.http_servers import Raw, raw_server
 
-SECRET = "eyJ-a-token"  # noqa: S105
+SECRET = "eyJ-a-token"
 
 GET = Request(method="GET", path="/api/v1/pods", timeout=5)
 

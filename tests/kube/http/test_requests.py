@@ -264,7 +264,9 @@ async def test_a_rotated_token_is_picked_up_after_a_refusal_and_nobody_notices(t
     assert door.refused == 1
 
 
-@pytest.mark.parametrize("credentials", [pytest.param(bearer_token("x"), id="fixed"), pytest.param(anonymous(), id="none")])
+@pytest.mark.parametrize(
+    "credentials", [pytest.param(bearer_token("x"), id="fixed"), pytest.param(anonymous(), id="none")]
+)
 async def test_a_refusal_that_nothing_can_be_done_about_is_the_answer(credentials: Any) -> None:
     door = Doorman("right")
     async with talking_to(door, credentials=credentials) as transport:

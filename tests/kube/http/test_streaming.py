@@ -49,14 +49,17 @@ async def test_chunks_arrive_as_they_are_sent() -> None:
         await more.wait()
         await answer.write(b"two")
 
-    async with serving(sending(send)) as server, transport_to(server) as transport:
-        async with transport.stream(WATCH) as stream:
-            assert (stream.status, stream.headers["content-type"]) == (200, "application/json")
-            chunks = stream.chunks()
-            assert await anext(chunks) == b"one"
-            more.set()
-            assert await anext(chunks) == b"two"
-            assert await anext(chunks, None) is None
+    async with (
+        serving(sending(send)) as server,
+        transport_to(server) as transport,
+        transport.stream(WATCH) as stream,
+    ):
+        assert (stream.status, stream.headers["content-type"]) == (200, "application/json")
+        chunks = stream.chunks()
+        assert await anext(chunks) == b"one"
+        more.set()
+        assert await anext(chunks) == b"two"
+        assert await anext(chunks, None) is None
 
 
 async def test_the_rest_can_be_read_at_once() -> None:
@@ -64,9 +67,12 @@ async def test_the_rest_can_be_read_at_once() -> None:
         for _ in range(100):
             await answer.write(b"x" * 10_000)
 
-    async with serving(sending(send)) as server, transport_to(server) as transport:
-        async with transport.stream(WATCH) as stream:
-            assert len(await stream.read()) == 1_000_000
+    async with (
+        serving(sending(send)) as server,
+        transport_to(server) as transport,
+        transport.stream(WATCH) as stream,
+    ):
+        assert len(await stream.read()) == 1_000_000
 
 
 async def test_only_the_head_must_come_in_time() -> None:
@@ -75,9 +81,12 @@ async def test_only_the_head_must_come_in_time() -> None:
         await asyncio.sleep(0.6)
         await answer.write(b"two")
 
-    async with serving(sending(send)) as server, transport_to(server) as transport:
-        async with transport.stream(Request(method="GET", path="/api", timeout=0.5)) as stream:
-            assert [chunk async for chunk in stream.chunks()] == [b"one", b"two"]
+    async with (
+        serving(sending(send)) as server,
+        transport_to(server) as transport,
+        transport.stream(Request(method="GET", path="/api", timeout=0.5)) as stream,
+    ):
+        assert [chunk async for chunk in stream.chunks()] == [b"one", b"two"]
 
 
 async def test_a_head_that_does_not_come_in_time_is_a_fault() -> None:
@@ -97,12 +106,15 @@ async def test_a_stream_that_breaks_says_so_after_what_came_before() -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
         await writer.drain()
 
-    async with raw_server(speak) as port, transport_to(f"http://127.0.0.1:{port}") as transport:
-        async with transport.stream(WATCH) as stream:
-            chunks = stream.chunks()
-            assert await anext(chunks) == b"one"
-            with pytest.raises(ConnectionFault, match="broke off its answer"):
-                await anext(chunks)
+    async with (
+        raw_server(speak) as port,
+        transport_to(f"http://127.0.0.1:{port}") as transport,
+        transport.stream(WATCH) as stream,
+    ):
+        chunks = stream.chunks()
+        assert await anext(chunks) == b"one"
+        with pytest.raises(ConnectionFault, match="broke off its answer"):
+            await anext(chunks)
 
 
 async def test_waiting_for_a_chunk_can_be_given_up_and_taken_up_again() -> None:
@@ -112,15 +124,18 @@ async def test_waiting_for_a_chunk_can_be_given_up_and_taken_up_again() -> None:
         await more.wait()
         await answer.write(b"late")
 
-    async with serving(sending(send)) as server, transport_to(server) as transport:
-        async with transport.stream(WATCH) as stream:
-            chunks = stream.chunks()
-            for _ in range(3):
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(0.01):
-                        await anext(chunks)
-            more.set()
-            assert await anext(chunks) == b"late"
+    async with (
+        serving(sending(send)) as server,
+        transport_to(server) as transport,
+        transport.stream(WATCH) as stream,
+    ):
+        chunks = stream.chunks()
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await anext(chunks)
+        more.set()
+        assert await anext(chunks) == b"late"
 
 
 @pytest.mark.parametrize("way", ["leaving", "failing", "cancelled"])
@@ -173,6 +188,5 @@ async def test_a_refusal_is_a_stream_with_a_body_to_read() -> None:
     async def refuse(request: web.Request) -> web.Response:
         return web.Response(status=410, text="too old")
 
-    async with serving(refuse) as server, transport_to(server) as transport:
-        async with transport.stream(WATCH) as stream:
-            assert (stream.status, await stream.read()) == (410, b"too old")
+    async with serving(refuse) as server, transport_to(server) as transport, transport.stream(WATCH) as stream:
+        assert (stream.status, await stream.read()) == (410, b"too old")

@@ -56,15 +56,19 @@ GET = Request(method="GET", path="/api", timeout=10)
 
 
 async def test_a_server_of_the_authority_is_trusted(authority: Authority, tmp_path: Path) -> None:
-    async with serving(who, tls=authority.server_context(tmp_path, hosts=LOOPBACK)) as server:
-        async with transport_to(server, tls=Tls(authorities=authority.pem)) as transport:
-            assert (await transport.send(GET)).status == 200
+    async with (
+        serving(who, tls=authority.server_context(tmp_path, hosts=LOOPBACK)) as server,
+        transport_to(server, tls=Tls(authorities=authority.pem)) as transport,
+    ):
+        assert (await transport.send(GET)).status == 200
 
 
 @pytest.mark.parametrize(
     ("hosts", "trusts", "says"),
     [
-        pytest.param(LOOPBACK, "another", "not trusted: .*self.signed|not trusted: unable to get", id="other-authority"),
+        pytest.param(
+            LOOPBACK, "another", "not trusted: .*self.signed|not trusted: unable to get", id="other-authority"
+        ),
         pytest.param(LOOPBACK, "system", "not trusted: ", id="only-the-systems-authorities"),
         pytest.param(("10.9.8.7",), "its own", "not trusted: IP address mismatch", id="other-address"),
     ],
@@ -79,18 +83,22 @@ async def test_a_server_that_does_not_prove_itself_is_not_talked_to(
         return web.Response()
 
     pem = {"another": Authority("another").pem, "system": None, "its own": authority.pem}[trusts]
-    async with serving(never, tls=authority.server_context(tmp_path, hosts=hosts)) as server:
-        async with transport_to(server, tls=Tls(authorities=pem), credentials=bearer_token("t")) as transport:
-            with pytest.raises(ConnectionFault, match=f"{server} shows a certificate that is {says}") as caught:
-                await transport.send(GET)
+    async with (
+        serving(never, tls=authority.server_context(tmp_path, hosts=hosts)) as server,
+        transport_to(server, tls=Tls(authorities=pem), credentials=bearer_token("t")) as transport,
+    ):
+        with pytest.raises(ConnectionFault, match=f"{server} shows a certificate that is {says}") as caught:
+            await transport.send(GET)
     assert not caught.value.sent
     assert asked == []
 
 
 async def test_insecure_trusts_anyone(authority: Authority, tmp_path: Path) -> None:
-    async with serving(who, tls=authority.server_context(tmp_path, hosts=("elsewhere",))) as server:
-        async with transport_to(server, tls=Tls(insecure=True)) as transport:
-            assert (await transport.send(GET)).status == 200
+    async with (
+        serving(who, tls=authority.server_context(tmp_path, hosts=("elsewhere",))) as server,
+        transport_to(server, tls=Tls(insecure=True)) as transport,
+    ):
+        assert (await transport.send(GET)).status == 200
 
 
 async def test_the_servers_name_may_differ_from_its_address(authority: Authority, tmp_path: Path) -> None:
@@ -107,25 +115,31 @@ async def test_the_servers_name_may_differ_from_its_address(authority: Authority
 async def test_a_client_signs_in_with_its_certificate(authority: Authority, tmp_path: Path) -> None:
     admin = client_certificate(certificate(authority.issue("admin")))
     context = authority.server_context(tmp_path, hosts=LOOPBACK, clients=True)
-    async with serving(who, tls=context) as server:
-        async with transport_to(server, tls=Tls(authorities=authority.pem), credentials=admin) as transport:
-            assert (await transport.send(GET)).body == b"admin"
+    async with (
+        serving(who, tls=context) as server,
+        transport_to(server, tls=Tls(authorities=authority.pem), credentials=admin) as transport,
+    ):
+        assert (await transport.send(GET)).body == b"admin"
 
 
 async def test_a_token_and_a_certificate_go_together(authority: Authority, tmp_path: Path) -> None:
     both = Both(bearer_token("t"), client_certificate(certificate(authority.issue("admin"))))
     context = authority.server_context(tmp_path, hosts=LOOPBACK, clients=True)
-    async with serving(who, tls=context) as server:
-        async with transport_to(server, tls=Tls(authorities=authority.pem), credentials=both) as transport:
-            assert (await transport.send(GET)).body == b"admin Bearer t"
+    async with (
+        serving(who, tls=context) as server,
+        transport_to(server, tls=Tls(authorities=authority.pem), credentials=both) as transport,
+    ):
+        assert (await transport.send(GET)).body == b"admin Bearer t"
 
 
 async def test_a_server_that_insists_on_a_certificate_refuses_one_without(authority: Authority, tmp_path: Path) -> None:
     context = authority.server_context(tmp_path, hosts=LOOPBACK, clients=True)
-    async with serving(who, tls=context) as server:
-        async with transport_to(server, tls=Tls(authorities=authority.pem)) as transport:
-            with pytest.raises(ConnectionFault, match=server):
-                await transport.send(GET)
+    async with (
+        serving(who, tls=context) as server,
+        transport_to(server, tls=Tls(authorities=authority.pem)) as transport,
+    ):
+        with pytest.raises(ConnectionFault, match=server):
+            await transport.send(GET)
 
 
 class Rotating:
@@ -141,21 +155,27 @@ class Rotating:
         return self.signature is not refused
 
 
-async def test_after_a_rotation_nothing_goes_out_under_the_old_certificate(authority: Authority, tmp_path: Path) -> None:
+async def test_after_a_rotation_nothing_goes_out_under_the_old_certificate(
+    authority: Authority, tmp_path: Path
+) -> None:
     credentials = Rotating(authority.issue("first"))
     context = authority.server_context(tmp_path, hosts=LOOPBACK, clients=True)
-    async with serving(who, tls=context) as server:
-        async with transport_to(server, tls=Tls(authorities=authority.pem), credentials=credentials) as transport:
-            before = [(await transport.send(GET)).body for _ in range(3)]
-            credentials.signature = Signature(certificate=certificate(authority.issue("second")))
-            after = [(await transport.send(GET)).body for _ in range(3)]
-            async with transport.stream(GET) as stream:
-                streamed = await stream.read()
+    async with (
+        serving(who, tls=context) as server,
+        transport_to(server, tls=Tls(authorities=authority.pem), credentials=credentials) as transport,
+    ):
+        before = [(await transport.send(GET)).body for _ in range(3)]
+        credentials.signature = Signature(certificate=certificate(authority.issue("second")))
+        after = [(await transport.send(GET)).body for _ in range(3)]
+        async with transport.stream(GET) as stream:
+            streamed = await stream.read()
     assert before == [b"first"] * 3
     assert [*after, streamed] == [b"second"] * 4
 
 
-async def test_certificate_files_that_are_replaced_are_used_after_a_refusal(authority: Authority, tmp_path: Path) -> None:
+async def test_certificate_files_that_are_replaced_are_used_after_a_refusal(
+    authority: Authority, tmp_path: Path
+) -> None:
     chain, key = authority.issue("old").write(tmp_path, "client")
     allowed = "old"
 
@@ -194,7 +214,9 @@ async def test_a_server_certificate_that_has_ended_is_named_as_the_cause(authori
     chain, key = authority.issue("server", hosts=LOOPBACK, lifetime=timedelta(minutes=-5)).write(tmp_path, "ended")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(chain, key)
-    async with serving(who, tls=context) as server:
-        async with transport_to(server, tls=Tls(authorities=authority.pem)) as transport:
-            with pytest.raises(ConnectionFault, match="certificate has expired"):
-                await transport.send(GET)
+    async with (
+        serving(who, tls=context) as server,
+        transport_to(server, tls=Tls(authorities=authority.pem)) as transport,
+    ):
+        with pytest.raises(ConnectionFault, match="certificate has expired"):
+            await transport.send(GET)

@@ -1,4 +1,4 @@
-"""A transport runs on asyncio's own loop and on uvloop, and they differ where it hurts: every test here runs on both."""
+"""Event loops differ where it hurts, in connections and TLS: every test here runs on asyncio's own and on uvloop."""
 
 from __future__ import annotations
 

@@ -73,4 +73,4 @@ def _folders(parent: Path) -> Iterable[Path]:
 
 def _first(name: str, places: Iterable[Path]) -> Path | None:
     candidates = (place / name for place in places)
-    return next((path.absolute() for path in candidates if path.is_file() and os.access(path, os.X_OK)), None)
+    return next((path.absolute() for path in candidates if os.access(path, os.X_OK) and path.is_file()), None)

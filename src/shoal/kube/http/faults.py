@@ -59,10 +59,12 @@ def describe(error: Exception, *, timeout: float | None = None) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, ssl.SSLError) and error.reason:
-        return error.reason.replace("_", " ").lower()
-    if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
-        # Event loops put words of their own in strerror; the number always means the same.
-        if error.errno is not None and error.errno in errno.errorcode:
-            return os.strerror(error.errno)
+    match error:
+        case ssl.SSLError(reason=str(reason)) if reason:
+            return reason.replace("_", " ").lower()
+        case ssl.SSLError():
+            pass
+        case OSError(errno=int(number)) if number in errno.errorcode:
+            # Event loops put words of their own in strerror; the number always means the same.
+            return os.strerror(number)
     return str(getattr(error, "strerror", None) or str(error) or type(error).__name__)

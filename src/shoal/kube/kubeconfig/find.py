@@ -129,6 +129,8 @@ def cluster_server(cluster: Entry[ClusterEntry]) -> str:
         raise cluster.place.error(
             "server", f'is "{entry.server}", must be https://host:port, http://host:port or unix:///path/of/a/socket'
         )
+    if parts.scheme == "unix":
+        return f"unix://{parts.path}"
     return parts._replace(query="", fragment="").geturl().rstrip("/")
 
 

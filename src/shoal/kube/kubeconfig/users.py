@@ -13,7 +13,6 @@ from shoal.kube.connection import Impersonation
 from shoal.kube.credentials import (
     Both,
     Credentials,
-    CredentialsError,
     anonymous,
     basic,
     bearer_token,
@@ -73,7 +72,7 @@ def _header_credentials(place: Place, user: UserEntry) -> Credentials | None:
             return token_file(place.resolve(user.token_file), initial=user.token)
         if user.token:
             return bearer_token(user.token)
-    except CredentialsError as error:
+    except ValueError as error:
         raise place.error("token", str(error)) from None
     if user.username or user.password:
         return basic(user.username, user.password)

@@ -106,21 +106,20 @@ async def forward_port(
     carrying: set[asyncio.Task[None]] = set()
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        carrying.add(task)
         try:
             async with port_forward(transport, namespace=namespace, pod=pod, port=port, timeout=timeout) as remote:
                 await exchange(reader, writer, remote)
         except (ConnectionFault, ApiError, ConnectionError) as error:
             logger.warning("a forwarded connection failed", pod=pod, namespace=namespace, port=port, problem=str(error))
         finally:
-            carrying.discard(task)
             writer.close()
-            with suppress(ConnectionError):
-                await writer.wait_closed()
 
-    server = await asyncio.start_server(carry, host, local_port)
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(carry(reader, writer))
+        carrying.add(task)
+        task.add_done_callback(carrying.discard)
+
+    server = await asyncio.start_server(accept, host, local_port)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
