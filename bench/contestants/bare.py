@@ -16,9 +16,7 @@ import msgspec
 import uvloop
 import yaml
 
-from bench.contestants.starting import ready
-
-WORKERS = 10
+from bench.contestants.starting import WORKERS, ready
 
 
 async def operate(kubeconfig: Path, namespace: str) -> None:

@@ -1,27 +1,26 @@
 """The operator on kopf, as its documentation teaches it and as quick as its settings allow.
 
-kopf brings no client for children. Here they are made by one plain request on the HTTP library that kopf itself stands
-on, which is less work than any Kubernetes client for Python does; ``kopf_official`` makes them with the official one.
-uvloop as kopf's own command uses it, no events posted, no scanning for new kinds, logs only of what goes wrong, as many
-objects at once as it likes (with a limit it handles that many every five seconds).
+kopf brings no client for children: its users bring one, most of them the official one. Here that is its asyncio form,
+quicker by a third than the synchronous one in kopf's threads that the documentation shows. ``kopf_plain`` spares even
+that. uvloop as kopf's own command uses it, no events posted, no scanning for new kinds, the first list as a stream,
+logs only of what goes wrong, as many objects at once as it likes (with a limit it handles that many every five seconds).
 """
 
 import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
-import aiohttp
 import kopf
+import kubernetes.aio.client
+import kubernetes.aio.config
 import uvloop
 
-from bench.contestants.bare import session_to
 from bench.contestants.starting import ready
 
 CreateConfigMap = Callable[[str, dict[str, Any]], Awaitable[None]]
-Opened = tuple[CreateConfigMap, Callable[[], Awaitable[None]]]
+OpenClient = Callable[[], Awaitable[tuple[CreateConfigMap, Callable[[], Awaitable[None]]]]]
 
 
 @kopf.on.startup()
@@ -29,12 +28,12 @@ async def configure(settings: kopf.OperatorSettings, memo: kopf.Memo, **_: Any) 
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.watching.initial_streaming = True
-    memo.create_config_map, memo.close = await memo.open_client()
+    memo.create_config_map, memo.close_client = await memo.open_client()
 
 
 @kopf.on.cleanup()
 async def clean_up(memo: kopf.Memo, **_: Any) -> None:
-    await memo.close()
+    await memo.close_client()
 
 
 @kopf.on.login()
@@ -57,20 +56,23 @@ async def greet(name: str, namespace: str, spec: kopf.Spec, patch: kopf.Patch, m
     patch.status["configMap"] = child
 
 
-async def plain_requests() -> Opened:
-    """Makes ConfigMaps by plain requests."""
-    session = session_to(Path(os.environ["KUBECONFIG"]))
+async def official_client() -> tuple[CreateConfigMap, Callable[[], Awaitable[None]]]:
+    """Makes ConfigMaps with the official client."""
+    await kubernetes.aio.config.load_kube_config(os.environ["KUBECONFIG"])
+    client = kubernetes.aio.client.ApiClient()
+    core = kubernetes.aio.client.CoreV1Api(client)
 
     async def create(namespace: str, config_map: dict[str, Any]) -> None:
-        async with session.post(f"/api/v1/namespaces/{namespace}/configmaps", json=config_map) as answer:
-            await answer.read()
-            if answer.status not in (201, 409):
-                raise aiohttp.ClientError(f"ConfigMap {config_map['metadata']['name']}: {answer.status}")
+        try:
+            await core.create_namespaced_config_map(namespace, config_map)
+        except kubernetes.aio.client.ApiException as error:
+            if error.status != 409:
+                raise
 
-    return create, session.close
+    return create, client.close
 
 
-def operate(arguments: list[str], open_client: Callable[[], Awaitable[Opened]]) -> None:
+def operate(arguments: list[str], open_client: OpenClient) -> None:
     logging.getLogger("kopf").setLevel(logging.WARNING)
     kubeconfig, namespace = ready(arguments)
     os.environ["KUBECONFIG"] = str(kubeconfig)
@@ -79,4 +81,4 @@ def operate(arguments: list[str], open_client: Callable[[], Awaitable[Opened]]) 
 
 
 if __name__ == "__main__":
-    operate(sys.argv[1:], plain_requests)
+    operate(sys.argv[1:], official_client)

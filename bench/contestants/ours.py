@@ -5,14 +5,14 @@ from pathlib import Path
 
 import uvloop
 
-from bench.contestants.starting import ready
+from bench.contestants.starting import WORKERS, ready
 from examples.greeter import greeter
 from shoal.kube import HttpTransport, Manager, Settings, configure_logs, load_connection, run_until_signalled
 
 
 async def operate(kubeconfig: Path, namespace: str) -> None:
     manager = Manager(HttpTransport(load_connection(kubeconfig)), name="greeter", settings=Settings(namespace=namespace))
-    manager.add(greeter(manager))
+    manager.add(greeter(manager, workers=WORKERS))
     await run_until_signalled(manager)
 
 

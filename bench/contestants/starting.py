@@ -3,6 +3,9 @@
 import sys
 from pathlib import Path
 
+WORKERS = 32
+"""How many objects are worked on at once, by whoever limits that."""
+
 
 def ready(arguments: list[str]) -> tuple[Path, str]:
     """Says that this process could begin, waits until it may, and gives the kubeconfig and the namespace to work in."""

@@ -45,7 +45,9 @@ def schemas(crd: dict[str, Any]) -> list[Any]:
     [
         pytest.param(POD_GROUPS, {"minMember": -1}, "spec.minMember", id="below the minimum"),
         pytest.param(POD_GROUPS, {"preemptibility": "maybe"}, "spec.preemptibility", id="not of the enum"),
-        pytest.param(POD_GROUPS, {"subGroups": [{"minMember": 1}]}, "spec.subGroups[0].name", id="required field missing"),
+        pytest.param(
+            POD_GROUPS, {"subGroups": [{"minMember": 1}]}, "spec.subGroups[0].name", id="required field missing"
+        ),
         pytest.param(POD_GROUPS, {"subGroups": [{"name": "A b"}]}, "spec.subGroups[0].name", id="against the pattern"),
         pytest.param(QUEUES, {"priority": "high"}, "spec.priority", id="of another type"),
         pytest.param(TOPOLOGIES, {"levels": []}, "spec.levels", id="too few items"),

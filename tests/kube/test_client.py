@@ -109,6 +109,12 @@ async def test_an_answer_that_is_no_status_is_still_told() -> None:
         await client.get(BOOKS, "moby", "library")
 
 
+async def test_a_redirect_to_a_login_page_is_no_answer() -> None:
+    client, _ = client_of(Answer(b"<html>sign in</html>", status=302))
+    with pytest.raises(ApiError, match="sign in"):
+        await client.get(BOOKS, "moby", "library")
+
+
 @pytest.mark.parametrize("failure", [refusal(500, "InternalError"), refusal(503, "ServiceUnavailable")])
 async def test_a_read_is_tried_again_after_a_server_fault(failure: Answer) -> None:
     client, transport = client_of(failure, failure, book())

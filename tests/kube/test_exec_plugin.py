@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pty
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -15,8 +17,11 @@ from typing import Any
 import pytest
 import uvloop
 
+from shoal.kube.client import Client
+from shoal.kube.connection import Connection
 from shoal.kube.credentials import CredentialsError, Signature
 from shoal.kube.exec_plugin import EARLY_SECONDS, PAUSE_SECONDS, ExecCommand, ExecPlugin, read_credential
+from shoal.kube.http import HttpTransport
 from shoal.kube.tls import ClientCertificate, TlsError
 from tests.support.tls import Authority
 from tests.support.waiting import eventually, is_alive
@@ -261,6 +266,7 @@ async def test_an_answer_that_cannot_be_used_is_explained_without_quoting_it(
         await ExecPlugin(plugin.command()).sign()
     assert str(plugin.path) in str(caught.value)
     assert "s3cret" not in str(caught.value)
+    assert caught.value.lasting
     assert not caught.value.sent
 
 
@@ -286,6 +292,60 @@ async def test_a_plugin_that_must_ask_is_not_run_where_nobody_can_answer(plugin:
     with pytest.raises(CredentialsError, match="interactiveMode: Always"):
         await ExecPlugin(plugin.command(interactive="Always")).sign()
     assert plugin.runs == []
+
+
+ASKED = """
+import asyncio, sys
+from shoal.kube.exec_plugin import ExecCommand, ExecPlugin
+command = ExecCommand(api_version=sys.argv[1], command=sys.argv[2], interactive=sys.argv[3])
+print(asyncio.run(ExecPlugin(command).sign()).headers["Authorization"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [
+        pytest.param("Always", True, id="always"),
+        pytest.param("IfAvailable", True, id="if-available"),
+        pytest.param("Never", False, id="never"),
+    ],
+)
+def test_a_plugin_may_ask_where_there_is_a_terminal(tmp_path: Path, mode: str, told: bool) -> None:
+    script = tmp_path / "asks"
+    script.write_text(
+        f"#!{sys.executable}\n"
+        "import json, os, sys\n"
+        "told = json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec']['interactive']\n"
+        "print('password: ', file=sys.stderr)\n"
+        "token = f'{told}-{sys.stdin.readline().strip()}'\n"
+        f"print(json.dumps({{'apiVersion': '{V1}', 'kind': 'ExecCredential', 'status': {{'token': token}}}}))\n"
+    )
+    script.chmod(0o755)
+    typed, terminal = pty.openpty()
+    try:
+        os.write(typed, b"hunter2\n")
+        done = subprocess.run(
+            [sys.executable, "-c", ASKED, V1, str(script), mode],
+            check=False,
+            stdin=terminal,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    finally:
+        os.close(typed)
+        os.close(terminal)
+    assert done.stdout == f"Bearer {told}-{'hunter2' if told else ''}\n", done.stderr
+    assert ("password: " in done.stderr) is told
+
+
+async def test_a_client_does_not_try_again_what_a_plugin_will_not_give(plugin: Plugin) -> None:
+    credentials = ExecPlugin(plugin.command(env=(("EXIT", "1"),)))
+    client = Client(HttpTransport(Connection(server="http://127.0.0.1:1", credentials=credentials)))
+    with pytest.raises(CredentialsError):
+        await client.read_path("/version")
+    await client.close()
+    assert len(plugin.runs) == 1
 
 
 def test_plugins_run_on_uvloop_as_well(plugin: Plugin) -> None:

@@ -73,7 +73,7 @@ def test_outside_a_pod_the_environment_says_so(account: Path, missing: str, says
 
 def test_a_pod_without_a_token_is_told_why(account: Path) -> None:
     (account / "token").unlink()
-    with pytest.raises(NotInCluster, match="token does not exist .*automountServiceAccountToken: false"):
+    with pytest.raises(NotInCluster, match=r"token does not exist .*automountServiceAccountToken: false"):
         connect(account)
 
 

@@ -177,7 +177,9 @@ async def test_a_server_that_was_restored_from_a_backup_is_believed() -> None:
         watching(event("MODIFIED", "a", 32)),
     )
     async with following(seen):
+        lost = asyncio.create_task(seen.informer.wait_for_version(305 + 10))
         await eventually(lambda: seen.held == {"a": "32"})
+        await lost
     assert seen.changes == ["new a@300 (resync)", "changed a@30 (resync)", "changed a@32"]
 
 

@@ -108,7 +108,7 @@ def test_a_field_that_somebody_removed_is_a_difference() -> None:
 
 
 def test_a_zero_value_that_the_server_dropped_is_no_difference() -> None:
-    owned = {"f:spec": {"f:paused": {}, "f:data": {}}}
+    owned: dict[str, Any] = {"f:spec": {"f:paused": {}, "f:data": {}}}
     assert difference({"spec": {"paused": False, "data": {}}}, {"spec": {}}, owned) is None
 
 

@@ -41,6 +41,19 @@ async def test_a_key_added_while_worked_on_comes_back_when_that_is_done() -> Non
     assert await take_all(queue) == ["a"]
 
 
+async def test_a_resting_key_comes_back_only_when_it_is_done() -> None:
+    queue = WorkQueue("test")
+    queue.add(key("a"))
+    found, _ = await queue.get()
+    queue.add(key("a"))
+    queue.rest(found)
+    queue.add(key("a"))
+    assert len(queue) == 0, "it rests"
+    await asyncio.wait_for(queue.drained(), 1)
+    queue.done(found)
+    assert await take_all(queue) == ["a"], "once, however often it was asked for"
+
+
 async def test_fresh_changes_go_before_resyncs() -> None:
     queue = WorkQueue("test")
     for number in range(3):

@@ -31,14 +31,16 @@ class Issued:
 class Authority:
     """Issues certificates for names, addresses and users."""
 
-    def __init__(self, name: str = "test authority") -> None:
+    def __init__(self, name: str = "test authority", *, under: Authority | None = None) -> None:
+        """One that signs itself, or is signed by the one it stands ``under``."""
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name(name)
+        above = under or self
         # As bare as many clusters' own CAs: no key usage, no key identifiers.
         self._certificate = (
-            _builder(self._name, self._name, self._key.public_key(), timedelta(days=1))
+            _builder(self._name, above._name, self._key.public_key(), timedelta(days=1))
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-            .sign(self._key, hashes.SHA256())
+            .sign(above._key, hashes.SHA256())
         )
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
+from prometheus_client import Counter, Histogram
 
 from shoal.api.meta.objects import HasMetadata
 from shoal.api.meta.resource import DecodeError, Resource
@@ -94,6 +95,7 @@ class Client:
         self._retry = retry
         self._timeout = timeout
         self._host = host
+        self._known_meters: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
 
     # Reading
 
@@ -162,7 +164,7 @@ class Client:
         await self._pace("WATCH")
         async with self.transport.stream(request) as stream:
             self.metrics.requests.labels(str(stream.status), "GET", self._host).inc()
-            if stream.status >= 400:
+            if stream.status >= 300:
                 raise error_from_response(
                     stream.status, await stream.read(), request=str(request), retry_after=_retry_after(stream.headers)
                 )
@@ -367,9 +369,10 @@ class Client:
             try:
                 response = await self._send(request)
             except ConnectionFault as fault:
-                failure, code, may_retry = fault, "<error>", twice_safe or not fault.sent
+                failure, code = fault, "<error>"
+                may_retry = not fault.lasting and (twice_safe or not fault.sent)
             else:
-                if response.status < 400:
+                if response.status < 300:
                     return response.body
                 failure = error_from_response(
                     response.status, response.body, request=str(request), retry_after=_retry_after(response.headers)
@@ -395,8 +398,20 @@ class Client:
             code = str(response.status)
             return response
         finally:
-            self.metrics.requests.labels(code, request.method, self._host).inc()
-            self.metrics.request_time.labels(request.method, self._host).observe(time.perf_counter() - started)
+            counter, histogram = self._meters(code, request.method)
+            counter.inc()
+            histogram.observe(time.perf_counter() - started)
+
+    def _meters(self, code: str, method: str) -> tuple[Counter, Histogram]:
+        """The counter and the histogram of such requests: finding them by their labels costs more than counting."""
+        known = self._known_meters.get((code, method))
+        if known is None:
+            known = (
+                self.metrics.requests.labels(code, method, self._host),
+                self.metrics.request_time.labels(method, self._host),
+            )
+            self._known_meters[code, method] = known
+        return known
 
     async def _pace(self, verb: str) -> None:
         if self._rate_limit is not None and (delay := self._rate_limit.reserve()) > 0:

@@ -30,7 +30,7 @@ class CredentialsError(ConnectionFault):
     """The request could not be signed, so it was not sent."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, sent=False)
+        super().__init__(message, sent=False, lasting=True)
 
 
 @dataclass(frozen=True, eq=False)

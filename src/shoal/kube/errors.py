@@ -147,11 +147,13 @@ class ConnectionFault(Exception):
     """No answer came: the connection was refused, reset, or timed out.
 
     ``sent`` is False only where the request surely never reached the server (no connection could be made), so that
-    even a create may be tried again.
+    even a create may be tried again. ``lasting`` is True where trying again soon cannot help: a certificate that is not
+    trusted, credentials that cannot be had.
     """
 
-    def __init__(self, message: str, *, sent: bool = True) -> None:
+    def __init__(self, message: str, *, sent: bool = True, lasting: bool = False) -> None:
         self.sent = sent
+        self.lasting = lasting
         super().__init__(message)
 
 

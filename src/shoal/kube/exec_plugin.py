@@ -162,7 +162,7 @@ class ExecPlugin:
             raise CredentialsError(f"{described} printed no usable ExecCredential: {error}") from error
 
     def _is_interactive(self) -> bool:
-        is_terminal = sys.stdin is not None and sys.stdin.isatty()
+        is_terminal = sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
         if self._command.interactive == "Always" and not is_terminal:
             raise CredentialsError(
                 f"exec plugin {self._command.command} asks on the terminal (interactiveMode: Always), "
@@ -194,14 +194,22 @@ async def run_plugin(command: ExecCommand, *, interactive: bool, within: float) 
             output, errors = await process.communicate()
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError):
-                if interactive:
-                    process.kill()
-                else:
-                    os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+            await _end(process, with_children=not interactive)
     assert process.returncode is not None
     return process.returncode, output, _last_words(errors)
+
+
+async def _end(process: asyncio.subprocess.Process, *, with_children: bool) -> None:
+    with suppress(ProcessLookupError):
+        if with_children:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    # Its pipes are closed by reading them to their end, which a child that got away may put off.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1.0):
+            await process.communicate()
+    await process.wait()
 
 
 def read_credential(output: bytes, *, api_version: str) -> tuple[Signature, float | None]:

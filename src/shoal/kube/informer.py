@@ -76,7 +76,7 @@ class Informer(Generic[T]):
         self._undecodable_listeners: list[Callable[[DecodeError], None]] = []
         self._synced = asyncio.Event()
         self._progress = 0
-        self._waiting: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
+        self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
         self._held = client.metrics.objects.labels(str(resource))
         self._broken = client.metrics.undecodable.labels(str(resource))
         self._reflector: Reflector[T] = Reflector(
@@ -163,13 +163,11 @@ class Informer(Generic[T]):
         if condition():
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        entry = (condition, future)
-        self._waiting.append(entry)
+        self._waiting[future] = condition
         try:
             await future
         finally:
-            if entry in self._waiting:
-                self._waiting.remove(entry)
+            del self._waiting[future]
 
     async def run(self) -> None:
         """Follows the server until cancelled."""
@@ -189,8 +187,12 @@ class Informer(Generic[T]):
             self._put(item, is_resync=True)
         for error in undecodable:
             self._report(error)
+        went_back = version.isdigit() and int(version) < self._progress
         self._progress = 0
         self._advance(version)
+        if went_back:
+            # The server was restored from a backup: what is waited for was lost there, and will never be seen.
+            self._release(anyway=True)
         self._synced.set()
 
     def update(self, events: Sequence[WatchEvent[T]]) -> None:
@@ -258,15 +260,12 @@ class Informer(Generic[T]):
         self._held.set(len(self.store))
         self._broken.set(len(self.undecodable))
         if self._waiting:
-            still = []
-            for condition, future in self._waiting:
-                if future.done():
-                    continue
-                if condition():
-                    future.set_result(None)
-                else:
-                    still.append((condition, future))
-            self._waiting = still
+            self._release()
+
+    def _release(self, *, anyway: bool = False) -> None:
+        for future, condition in self._waiting.items():
+            if not future.done() and (anyway or condition()):
+                future.set_result(None)
 
     def _announce(self, change: Change[T]) -> None:
         for listener in self._listeners:

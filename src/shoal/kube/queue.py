@@ -1,10 +1,10 @@
 """The work queue of a controller: which key is reconciled next.
 
 A key is in the queue once, however often it is added, and no two workers ever have the same key. One that is added
-while it is worked on, or rests after that, comes back when it is done. Fresh changes go before what a resync found; among keys of
-equal priority namespaces take turns, so that one with ten thousand changes does not make the others wait; inside a
-namespace first come, first served. A key whose work fails waits exponentially longer each time, and all retries
-together are limited too.
+while it is worked on, or rests after that, comes back when it is done. Fresh changes go before what a resync found;
+among keys of equal priority namespaces take turns, so that one with ten thousand changes does not make the others wait;
+inside a namespace first come, first served. A key whose work fails waits exponentially longer each time, and all
+retries together are limited too.
 """
 
 from __future__ import annotations

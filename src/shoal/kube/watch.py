@@ -1,19 +1,20 @@
 """One watch connection: from the bytes of an HTTP answer to typed events.
 
-The server sends one JSON frame a line. A frame is taken apart without decoding its object, so that an object that does
-not fit its type spoils one event and not the watch.
+The server sends one JSON frame a line. Nearly all hold a change and are decoded in one go. Whatever does not decode so
+is taken apart first, and its object after that: one that does not fit its type spoils one event and not the watch.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from shoal.api.meta.objects import HasMetadata, PartialObject
+from shoal.api.meta.objects import Document, HasMetadata, PartialObject
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube.errors import ConnectionFault, Status, error_from_status
 
@@ -47,6 +48,7 @@ class _Frame(msgspec.Struct, gc=False):
     object: msgspec.Raw
 
 
+_CHANGES = frozenset({EventType.ADDED, EventType.MODIFIED, EventType.DELETED})
 _FRAMES = msgspec.json.Decoder(_Frame)
 _PARTIAL = msgspec.json.Decoder(PartialObject)
 
@@ -94,6 +96,24 @@ async def event_batches(
 
 def decode_event(resource: Resource[T], line: bytes, *, request: str = "") -> WatchEvent[T]:
     """One event from one line; raises the ApiError that an ERROR frame carries."""
+    try:
+        change = _typed_frames(resource.type).decode(line)
+        if change.type in _CHANGES:
+            found = Document.of(change.object) if resource.type is Document else change.object
+            return WatchEvent(change.type, found.metadata.resource_version, found)
+    except msgspec.ValidationError:
+        pass  # no change, or an object that does not decode
+    return _taken_apart(resource, line, request)
+
+
+@functools.cache
+def _typed_frames(kind: type[Any]) -> msgspec.json.Decoder[Any]:
+    """Decodes frames whose objects are of a type."""
+    content = dict[str, Any] if kind is Document else kind
+    return msgspec.json.Decoder(msgspec.defstruct("_TypedFrame", [("type", EventType), ("object", content)], gc=False))
+
+
+def _taken_apart(resource: Resource[T], line: bytes, request: str) -> WatchEvent[T]:
     frame = _FRAMES.decode(line)
     if frame.type is EventType.ERROR:
         raise error_from_status(msgspec.json.decode(frame.object, type=Status), request=request)

@@ -6,6 +6,7 @@ import asyncio
 import random
 import socket
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -14,8 +15,10 @@ from shoal.kube.connection import Connection
 from shoal.kube.errors import ConnectionFault
 from shoal.kube.http import HttpTransport
 from shoal.kube.http.pools import watched_socket
+from shoal.kube.tls import Tls
 from shoal.kube.transport import Request
 from tests.support.http_servers import serving
+from tests.support.tls import Authority
 from tests.support.waiting import eventually
 
 
@@ -107,13 +110,18 @@ async def test_a_request_that_is_given_up_frees_its_place() -> None:
     assert [answer.body for answer in answers] == [f"/{n}".encode() for n in range(10)]
 
 
+@pytest.mark.parametrize("is_encrypted", [pytest.param(False, id="plain"), pytest.param(True, id="tls")])
 @pytest.mark.parametrize("seed", range(3))
-async def test_requests_given_up_at_any_moment_never_mix_up_the_answers(seed: int) -> None:
+async def test_requests_given_up_at_any_moment_never_mix_up_the_answers(
+    seed: int, is_encrypted: bool, tmp_path: Path
+) -> None:
     """Cancelled while waiting for a place, connecting, sending, or reading: the rest still get their own answers."""
     chance = random.Random(seed)
     peers = Peers()
-    async with serving(peers) as server:
-        transport = HttpTransport(Connection(server=server), limit=8)
+    authority = Authority()
+    context = authority.server_context(tmp_path, hosts=("127.0.0.1",)) if is_encrypted else None
+    async with serving(peers, tls=context) as server:
+        transport = HttpTransport(Connection(server=server, tls=Tls(authorities=authority.pem)), limit=8)
 
         async def ask(n: int) -> bool:
             give_up = chance.random() < 0.5

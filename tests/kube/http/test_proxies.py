@@ -92,6 +92,7 @@ def test_who_is_reached_without_a_proxy(no_proxy: str, host: str, port: int, dir
         pytest.param("https://127.0.0.1:6443", {"HTTPS_PROXY": "p:1"}, None, id="this-machine"),
         pytest.param("unix:///run/s", {"HTTP_PROXY": "p:1"}, None, id="unix-socket"),
         pytest.param("https://a.com", {"HTTPS_PROXY": "ftp://p:1"}, None, id="unusable-is-none"),
+        pytest.param("http://a.com", {"HTTP_PROXY": "p:1", "REQUEST_METHOD": "GET"}, None, id="cgi"),
         pytest.param("https://a.com", {}, None, id="nothing-said"),
     ],
 )

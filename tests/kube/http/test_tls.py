@@ -89,8 +89,21 @@ async def test_a_server_that_does_not_prove_itself_is_not_talked_to(
     ):
         with pytest.raises(ConnectionFault, match=f"{server} shows a certificate that is {says}") as caught:
             await transport.send(GET)
+    assert caught.value.lasting
     assert not caught.value.sent
     assert asked == []
+
+
+async def test_an_authority_that_stands_under_another_is_trusted_by_itself(
+    authority: Authority, tmp_path: Path
+) -> None:
+    """As in Go: whoever is in the bundle is trusted, with or without those above."""
+    below = Authority("below", under=authority)
+    async with (
+        serving(who, tls=below.server_context(tmp_path, hosts=LOOPBACK)) as server,
+        transport_to(server, tls=Tls(authorities=below.pem)) as transport,
+    ):
+        assert (await transport.send(GET)).status == 200
 
 
 async def test_insecure_trusts_anyone(authority: Authority, tmp_path: Path) -> None:

@@ -349,7 +349,8 @@ async def test_what_is_written_down_comes_before_an_exec_plugin(tmp_path: Path) 
 
 def test_only_the_older_version_of_exec_plugins_may_leave_out_the_mode(tmp_path: Path) -> None:
     older = EXEC | {"apiVersion": "client.authentication.k8s.io/v1beta1", "interactiveMode": None}
-    assert load(write(tmp_path / "config", a_kubeconfig(user={"exec": older})))
+    connection = load(write(tmp_path / "config", a_kubeconfig(user={"exec": older})))
+    assert repr(connection.credentials) == "<exec plugin get-token>"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,11 @@ _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aio
 def connection_fault(error: Exception, *, server: str, request: str, timeout: float | None = None) -> ConnectionFault:
     """The fault that an exception of a connection means, naming the server, the cause and the request."""
     cause = describe(error, timeout=timeout)
-    return ConnectionFault(f"{server} {cause} ({request})", sent=not isinstance(error, _NEVER_SENT))
+    return ConnectionFault(
+        f"{server} {cause} ({request})",
+        sent=not isinstance(error, _NEVER_SENT),
+        lasting=isinstance(error, aiohttp.ClientConnectorCertificateError),
+    )
 
 
 def harmless(error: Exception) -> Exception | None:

@@ -77,6 +77,9 @@ def parse_proxy(url: str) -> Proxy:
 def environment_proxy(server: str, environ: Mapping[str, str]) -> Proxy | None:
     """The proxy that the environment names for a server; one that is no URL counts as none, as in Go."""
     parts = urlsplit(server)
+    if parts.scheme != "https" and environ.get("REQUEST_METHOD"):
+        # In a CGI program HTTP_PROXY is what a visitor sent as the header "Proxy".
+        return None
     url = _variable(environ, "HTTPS_PROXY" if parts.scheme == "https" else "HTTP_PROXY")
     port = parts.port or _PORTS.get(parts.scheme, 0)
     if parts.scheme == "unix" or not url or not parts.hostname:

@@ -27,7 +27,7 @@ from shoal.kube.errors import ConnectionFault, Unauthorized
 from shoal.kube.http.answers import HttpStream, HttpWebSocket
 from shoal.kube.http.faults import FAULTS, connection_fault, harmless
 from shoal.kube.http.pools import Pools
-from shoal.kube.http.proxies import environment_proxy, parse_proxy
+from shoal.kube.http.proxies import Proxy, environment_proxy, parse_proxy
 from shoal.kube.tls import ClientCertificate, TlsError, client_context
 from shoal.kube.transport import Request, Response, Stream, WebSocket
 
@@ -58,10 +58,9 @@ class HttpTransport:
         self._keepalive = keepalive
         self._connect_timeout = connect_timeout
         self._patience = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
-        named = parse_proxy(connection.proxy) if connection.proxy else None
-        self._proxy = named or environment_proxy(connection.server, environ)
         self._socket_path = _socket_path(connection.server)
         self._base = connection.server.rstrip("/") if self._socket_path is None else "http://localhost"
+        self._proxy = None if self._socket_path else _proxy(connection, environ)
         self._pools: Pools | None = None
         self._prepared: _Prepared | None = None
         self._is_closed = False
@@ -256,6 +255,10 @@ class _Prepared:
             if request.body is not None:
                 headers["Content-Type"] = request.content_type
         return headers
+
+
+def _proxy(connection: Connection, environ: Mapping[str, str]) -> Proxy | None:
+    return parse_proxy(connection.proxy) if connection.proxy else environment_proxy(connection.server, environ)
 
 
 def _socket_path(server: str) -> str | None:

@@ -100,7 +100,7 @@ def choose(config: Kubeconfig, context: str | None = None) -> Connection:
     return Connection(
         server=server,
         tls=tls,
-        proxy=cluster.value.proxy_url or None,
+        proxy=cluster_proxy(cluster),
         namespace=chosen.value.namespace or "default",
         credentials=credentials,
         impersonation=impersonation,
@@ -135,7 +135,7 @@ def cluster_server(cluster: Entry[ClusterEntry]) -> str:
 
 
 def cluster_tls(cluster: Entry[ClusterEntry]) -> Tls:
-    """What the cluster's certificate must show; also checks the proxy that leads there."""
+    """What the cluster's certificate must show."""
     place, entry = cluster.place, cluster.value
     authorities = place.content(
         "certificate-authority", path=entry.certificate_authority, data=entry.certificate_authority_data
@@ -147,16 +147,22 @@ def cluster_tls(cluster: Entry[ClusterEntry]) -> Tls:
             check_authorities(authorities)
     except TlsError as error:
         raise place.error("certificate-authority", str(error)) from error
-    try:
-        if entry.proxy_url:
-            parse_proxy(entry.proxy_url)
-    except ProxyError as error:
-        raise place.error("proxy-url", str(error)) from None
     return Tls(
         authorities=authorities,
         insecure=entry.insecure_skip_tls_verify,
         server_name=entry.tls_server_name or None,
     )
+
+
+def cluster_proxy(cluster: Entry[ClusterEntry]) -> str | None:
+    """The URL of the proxy that leads to the cluster, where its entry names one."""
+    url = cluster.value.proxy_url
+    try:
+        if url:
+            parse_proxy(url)
+    except ProxyError as error:
+        raise cluster.place.error("proxy-url", str(error)) from None
+    return url or None
 
 
 def told_of_cluster(entry: ClusterEntry, server: str, tls: Tls) -> dict[str, Any]:

@@ -111,6 +111,10 @@ async def forward_port(
                 await exchange(reader, writer, remote)
         except (ConnectionFault, ApiError, ConnectionError) as error:
             logger.warning("a forwarded connection failed", pod=pod, namespace=namespace, port=port, problem=str(error))
+        except asyncio.CancelledError:
+            # Nobody waits for a local end that reads no more.
+            writer.transport.abort()
+            raise
         finally:
             writer.close()
 
@@ -128,7 +132,6 @@ async def forward_port(
             task.cancel()
         if carrying:
             await asyncio.wait(carrying)
-        await server.wait_closed()
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, remote: PortConnection) -> None:

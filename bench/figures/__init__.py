@@ -1,0 +1,1 @@
+"""Figures, what they are compared with, their budgets, and the table that says so."""
