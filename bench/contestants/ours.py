@@ -11,7 +11,9 @@ from shoal.kube import HttpTransport, Manager, Settings, configure_logs, load_co
 
 
 async def operate(kubeconfig: Path, namespace: str) -> None:
-    manager = Manager(HttpTransport(load_connection(kubeconfig)), name="greeter", settings=Settings(namespace=namespace))
+    manager = Manager(
+        HttpTransport(load_connection(kubeconfig)), name="greeter", settings=Settings(namespace=namespace)
+    )
     manager.add(greeter(manager, workers=WORKERS))
     await run_until_signalled(manager)
 

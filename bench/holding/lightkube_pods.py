@@ -56,11 +56,13 @@ def client_of(server: str) -> AsyncClient:
     return AsyncClient(config=KubeConfig.from_dict(config), trust_env=False)
 
 
+def main(arguments: list[str]) -> None:
+    if "--no-gc" in arguments:
+        gc.disable()
+    what, server, count = [argument for argument in arguments if argument != "--no-gc"]
+    tell(uvloop.run(hold(server, int(count))) if what == "hold" else uvloop.run(follow(server, int(count))))
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    arguments = [argument for argument in sys.argv[1:] if argument != "--no-gc"]
-    if len(arguments) < len(sys.argv[1:]):
-        gc.disable()
-    what, server, count = arguments
-    result = uvloop.run({"hold": hold, "follow": follow}[what](server, int(count)))
-    tell(result)
+    main(sys.argv[1:])

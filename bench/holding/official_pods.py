@@ -58,10 +58,12 @@ def core_of(server: str) -> client.CoreV1Api:
     return client.CoreV1Api(client.ApiClient(client.Configuration(host=server)))
 
 
-if __name__ == "__main__":
-    arguments = [argument for argument in sys.argv[1:] if argument != "--no-gc"]
-    if len(arguments) < len(sys.argv[1:]):
+def main(arguments: list[str]) -> None:
+    if "--no-gc" in arguments:
         gc.disable()
-    what, server, count = arguments
-    tell({"hold": hold, "follow": follow}[what](server, int(count)))
-    sys.stdout.flush()
+    what, server, count = [argument for argument in arguments if argument != "--no-gc"]
+    tell(hold(server, int(count)) if what == "hold" else follow(server, int(count)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

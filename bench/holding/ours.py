@@ -70,7 +70,7 @@ async def synced(cache: Cache) -> AsyncIterator[None]:
 
 async def main(what: str, view: str, server: str, count: str) -> None:
     client = Client(HttpTransport(Connection(server=server)))
-    measure = {"hold": hold, "follow": follow}[what]
+    measure = hold if what == "hold" else follow
     tell(await measure(VIEWS[view], client, int(count)))
     await client.close()
 

@@ -84,7 +84,10 @@ def pod(number: int, version: int) -> dict[str, Any]:
             "terminationGracePeriodSeconds": 30,
             "dnsPolicy": "ClusterFirst",
             "enableServiceLinks": True,
-            "nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "topology.kubernetes.io/zone": "zone-a"},
+            "nodeSelector": {
+                "nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3",
+                "topology.kubernetes.io/zone": "zone-a",
+            },
             **_shared_spec(),
             "containers": [
                 _trainer(job, rank),
@@ -216,7 +219,12 @@ def _shared_spec() -> dict[str, Any]:
         },
         "tolerations": [
             {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
-            {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+            {
+                "key": "node.kubernetes.io/not-ready",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 300,
+            },
             {
                 "key": "node.kubernetes.io/unreachable",
                 "operator": "Exists",
@@ -248,7 +256,13 @@ def _status(number: int, node: str) -> dict[str, Any]:
         "podIP": address,
         "podIPs": [{"ip": address}],
         "conditions": [
-            {"type": name, "status": "True", "observedGeneration": 1, "lastProbeTime": None, "lastTransitionTime": since}
+            {
+                "type": name,
+                "status": "True",
+                "observedGeneration": 1,
+                "lastProbeTime": None,
+                "lastTransitionTime": since,
+            }
             for name in names
         ],
         "containerStatuses": [

@@ -1,4 +1,4 @@
-"""An API server that knows pods alone: it lists them, in pages or as a stream, and sends changes as fast as they are read.
+"""An API server that knows pods alone: it lists them, and sends changes as fast as they are read.
 
 ``python -m bench.holding.server`` prints the port it took. The first two parts of the path say what there is to see:
 below ``/10000/2000`` are 10,000 pods, and a watch brings 2,000 changes of them and then stays silent.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 import uvloop
@@ -99,15 +99,7 @@ async def serve() -> None:
     await site.start()
     changed(CHANGED)
     print(runner.addresses[0][1], flush=True)
-    async for _ in lines():
-        pass
-    await runner.cleanup()
-
-
-async def lines() -> AsyncIterator[str]:
-    """The lines of the input: when it ends, so does the server."""
-    while line := await asyncio.to_thread(sys.stdin.readline):
-        yield line
+    await asyncio.to_thread(sys.stdin.read)  # when the input ends, so does the server, whoever still listens
 
 
 if __name__ == "__main__":

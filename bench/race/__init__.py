@@ -1,1 +1,1 @@
-"""Lets contestants do the same work on the same real API server, one after the other, and measures each from outside."""
+"""Contestants do the same work on the same real API server, one after the other, and are measured from outside."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,9 +72,7 @@ class Track:
 
     async def check(self, namespace: str, count: int) -> None:
         """Raises where what was made is not what was asked for: whoever does less is not faster."""
-        children = {
-            child.metadata.name: child for child in (await self._client.list(CONFIG_MAPS, namespace)).items
-        }
+        children = {child.metadata.name: child for child in (await self._client.list(CONFIG_MAPS, namespace)).items}
         greetings = (await self._client.list(GREETINGS, namespace)).items
         if not len(children) == len(greetings) == count:
             raise WrongResult(f"{len(greetings)} Greetings have {len(children)} ConfigMaps, {count} were wanted")

@@ -129,6 +129,15 @@ async def test_a_create_is_not_tried_again_when_it_may_have_arrived() -> None:
     assert len(transport.requests) == 1
 
 
+async def test_a_delete_is_sent_twice_only_where_it_names_the_very_object() -> None:
+    client, transport = client_of(ConnectionFault("reset"), ConnectionFault("reset"), Answer({}))
+    with pytest.raises(ConnectionFault):
+        await client.delete(BOOKS, "moby", "library")
+    assert len(transport.requests) == 1
+    await client.delete(BOOKS, "moby", "library", uid="u1")
+    assert len(transport.requests) == 3
+
+
 async def test_a_create_is_tried_again_when_it_surely_never_left() -> None:
     client, transport = client_of(ConnectionFault("refused", sent=False), book())
     await client.create(BOOKS, {"metadata": {"generateName": "book-"}}, "library")

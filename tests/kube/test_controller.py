@@ -128,6 +128,39 @@ async def test_a_reconcile_past_its_deadline_is_cut_off_and_retried() -> None:
     assert world.count("controller_runtime_reconcile_timeouts_total") == 1
 
 
+async def test_a_cancelled_helper_of_a_reconcile_costs_no_worker() -> None:
+    tries: list[str] = []
+
+    async def reconcile(key: Key) -> None:
+        tries.append(key.name)
+        if tries.count(key.name) == 1:
+            helper = asyncio.create_task(asyncio.Event().wait())
+            helper.cancel()
+            await helper
+
+    world = World(reconcile, workers=1)
+    world.has(book("a"), book("b"))
+    async with working(world):
+        await eventually(lambda: tries.count("a") == 2 and tries.count("b") == 2)
+
+
+async def test_errors_of_things_done_at_once_are_told_apart() -> None:
+    async def reconcile(key: Key) -> None:
+        async def fail() -> None:
+            raise TerminalError("spec.pages must be positive: set it")
+
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(fail())
+            tasks.create_task(fail())
+
+    world = World(reconcile)
+    world.has(book("a"))
+    async with working(world):
+        await eventually(lambda: world.count("controller_runtime_terminal_reconcile_errors_total") == 1)
+    assert world.count("controller_runtime_reconcile_panics_total") == 0
+    assert world.count("controller_runtime_reconcile_total", result="error") == 1
+
+
 async def test_a_requeue_comes_back_without_an_event() -> None:
     tries = 0
 

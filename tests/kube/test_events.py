@@ -93,6 +93,12 @@ async def test_a_flood_about_one_object_is_cut_and_counted_but_others_are_heard(
     assert recorder._dropped.labels("rate limit")._value.get() == 15
 
 
+async def test_an_event_that_cannot_be_written_does_not_silence_the_next() -> None:
+    server = Server()
+    await write(server, (ANN, "Failed", "lone surrogate \ud800"), (WHOLE, "Failed", "heard"))
+    assert [body["message"] for _, body in server.written] == ["lone surrogate ?", "heard"]
+
+
 async def test_recording_never_waits_however_long_the_line() -> None:
     recorder = Recorder(Client(Server().transport), "tester", limits=Limits(waiting=2))
     for number in range(5):

@@ -43,6 +43,15 @@ def test_an_old_expectation_is_not_believed() -> None:
     assert expectations.are_met(KEY)
 
 
+def test_what_was_seen_unasked_does_not_count_for_later() -> None:
+    expectations = Expectations()
+    expectations.expect(KEY, creations=1)
+    expectations.created(KEY, 2)
+    expectations.expect(KEY, creations=2)
+    expectations.created(KEY)
+    assert not expectations.are_met(KEY)
+
+
 def test_expecting_more_adds_to_what_is_expected() -> None:
     expectations = Expectations()
     expectations.expect(KEY, creations=1)

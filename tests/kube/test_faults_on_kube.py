@@ -153,7 +153,7 @@ async def test_watches_that_break_expire_and_answers_that_are_late_or_refused(
         ]
         creating = asyncio.create_task(create_all(client))
         expired: set[str] = set()
-        while not creating.done():
+        while not creating.done() or transport.streams_cut < 6:
             await asyncio.sleep(0.3)
             expired.clear()
             transport.faults.append(expire_watches_once(expired))
@@ -161,7 +161,6 @@ async def test_watches_that_break_expire_and_answers_that_are_late_or_refused(
             del transport.faults[3:-1]
         await creating
         await check_result(client, manager)
-        assert transport.streams_cut >= 4
         assert transport.streams_opened > transport.streams_cut
 
 

@@ -177,7 +177,7 @@ async def test_a_server_that_was_restored_from_a_backup_is_believed() -> None:
         watching(event("MODIFIED", "a", 32)),
     )
     async with following(seen):
-        lost = asyncio.create_task(seen.informer.wait_for_version(305 + 10))
+        lost = asyncio.create_task(seen.informer.wait_for_version(305))
         await eventually(lambda: seen.held == {"a": "32"})
         await lost
     assert seen.changes == ["new a@300 (resync)", "changed a@30 (resync)", "changed a@32"]
@@ -231,10 +231,114 @@ async def test_a_kind_that_is_not_served_blocks_nobody_and_is_watched_when_it_ap
 
 
 async def test_the_objects_of_a_kind_that_is_served_no_more_are_gone() -> None:
-    seen = Seen(streamed(event("ADDED", "a", 3), at=7), refusal(404, "NotFound"), refusal(404, "NotFound"))
+    seen = Seen(streamed(event("ADDED", "a", 3), at=7), *[refusal(404, "NotFound")] * 3)
     async with following(seen):
+        waiting = asyncio.create_task(seen.informer.wait_for_version(9))
         await eventually(lambda: not seen.held)
+        await waiting
     assert seen.changes == ["new a@3 (resync)", "gone a@3 (resync)"]
+
+
+async def test_a_single_404_of_a_gateway_does_not_empty_the_picture() -> None:
+    seen = Seen(streamed(event("ADDED", "a", 3), at=7), refusal(404, "NotFound"), watching(event("MODIFIED", "a", 8)))
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "8"})
+    assert seen.changes == ["new a@3 (resync)", "changed a@8"]
+
+
+async def test_an_answer_that_is_no_list_does_not_end_the_watch() -> None:
+    page = Answer(b"<html>please sign in</html>")
+    seen = Seen(refusal(400, "BadRequest"), page, streamed(event("ADDED", "a", 3), at=7), watching())
+    async with following(seen):
+        assert seen.held == {"a": "3"}
+
+
+async def test_a_server_that_never_ends_its_initial_events_is_read_in_pages_next() -> None:
+    page = Answer({"metadata": {"resourceVersion": "7"}, "items": [event("ADDED", "a", 3)["object"]]})
+    seen = Seen(watching(event("ADDED", "a", 3)), page, watching())
+    async with following(seen):
+        assert seen.held == {"a": "3"}
+
+
+async def test_an_object_nested_too_deep_spoils_nothing() -> None:
+    def nested(name: str, version: int) -> bytes:
+        text = msgspec.json.encode(event("ADDED", name, version, spec={"pages": 1}))
+        return text.replace(b'"pages":1', b'"deep":' + b'{"a":' * 3000 + b"1" + b"}" * 3000) + b"\n"
+
+    page = b'{"metadata":{"resourceVersion":"12"},"items":[%s,%s]}' % (
+        nested("deep", 3)[len(b'{"type":"ADDED","object":') : -2],
+        msgspec.json.encode(event("ADDED", "b", 9)["object"]),
+    )
+    seen = Seen(
+        streamed(nested("deep", 3), event("ADDED", "a", 4), at=7),
+        watching(nested("later", 8), event("ADDED", "b", 9)),
+        refusal(410, "Expired"),
+        refusal(400, "BadRequest"),
+        Answer(page),
+        watching(event("ADDED", "c", 13)),
+    )
+    async with following(seen):
+        await eventually(lambda: "c" in seen.held)
+    assert seen.held == {"b": "9", "c": "13"}
+    assert [key.name for key in seen.informer.undecodable] == ["deep"]
+
+
+async def test_an_object_that_broke_and_went_while_being_read_leaves_no_ghost() -> None:
+    bad = {"pages": "many"}
+    seen = Seen(
+        streamed(event("ADDED", "a", 3), event("MODIFIED", "a", 4, spec=bad), event("DELETED", "a", 5, spec=bad), at=7),
+        watching(),
+    )
+    async with following(seen):
+        assert seen.held == {}
+        assert seen.informer.undecodable == {}
+
+
+async def test_an_earlier_life_does_not_stay_where_the_new_one_does_not_decode() -> None:
+    seen = Seen(
+        streamed(event("ADDED", "a", 3, uid="first"), at=7),
+        refusal(410, "Expired"),
+        streamed(event("ADDED", "a", 30, uid="second", spec={"pages": "many"}), at=40),
+        watching(event("ADDED", "mark", 41)),
+    )
+    async with following(seen):
+        await eventually(lambda: "mark" in seen.held)
+        assert "a" not in seen.held
+
+
+async def test_reading_everything_again_and_again_becomes_slower() -> None:
+    seen = Seen(*[streamed(at=7), refusal(410, "Expired")] * 500)
+    seen.informer._reflector._pace = Pace(backoff=Backoff(initial=0.01, cap=10), idle_limit=0.2)
+    async with following(seen):
+        await asyncio.sleep(0.5)
+    assert len(seen.transport.requests) < 20
+
+
+async def test_an_index_that_fails_on_one_object_spares_the_others() -> None:
+    seen = Seen(streamed(event("ADDED", "bad", 3), event("ADDED", "a", 4), at=7), watching())
+
+    def broken(book: Book) -> list[str]:
+        if book.metadata.name == "bad":
+            raise KeyError("a fault of the index")
+        return ["fine"]
+
+    seen.informer.add_indexes({"broken": broken})
+    async with following(seen):
+        assert seen.held == {"a": "4"}
+
+
+async def test_a_listener_that_leaves_takes_no_change_from_the_next() -> None:
+    seen = Seen(streamed(at=7), watching(event("ADDED", "a", 8), event("ADDED", "b", 9)))
+    told: list[str] = []
+
+    def leaves(change: Change[Book]) -> None:
+        seen.informer.unsubscribe(leaves)
+
+    seen.informer.subscribe(leaves)
+    seen.informer.subscribe(lambda change: told.append(change.latest.metadata.name))
+    async with following(seen):
+        await eventually(lambda: "b" in seen.held)
+    assert told == ["a", "b"]
 
 
 async def test_an_object_that_does_not_decode_is_reported_once_and_spoils_nothing() -> None:

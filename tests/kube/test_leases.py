@@ -1,11 +1,18 @@
 """The fence: open only while the lease surely is ours."""
 
+import asyncio
+import time
+from typing import Any
+
+import msgspec
 import pytest
 
-from shoal.kube.errors import NotLeading
-from shoal.kube.leases import Election, Fence, FencedTransport
+from shoal.kube.client import Client, Retry
+from shoal.kube.errors import ConnectionFault, NotLeading
+from shoal.kube.leases import Election, Elector, Fence, FencedTransport
 from shoal.kube.transport import Request
-from tests.support.scripted import Answer, ScriptedTransport
+from tests.support.scripted import Answer, ScriptedTransport, refusal
+from tests.support.waiting import eventually
 
 GET = Request(method="GET", path="/x")
 PATCH = Request(method="PATCH", path="/x", timeout=60)
@@ -53,6 +60,85 @@ async def test_a_process_that_slept_finds_the_fence_closed() -> None:
     clock.now += 5
     with pytest.raises(NotLeading):
         await FencedTransport(ScriptedTransport.of(), fence).send(PATCH)
+
+
+async def test_a_write_that_is_slow_to_be_signed_is_cut_off_with_the_lease() -> None:
+    sent: list[Request] = []
+
+    async def slow(request: Request) -> Answer:
+        await asyncio.sleep(0.2)
+        sent.append(request)
+        return Answer({})
+
+    fence = Fence()
+    fence.enforce()
+    fence.open_until(time.monotonic() + 0.02)
+    with pytest.raises(ConnectionFault, match="while the lease was still held"):
+        await FencedTransport(ScriptedTransport(slow), fence).send(PATCH)
+    assert sent == []
+
+
+class Server:
+    """Holds one lease, and does to it what a test says."""
+
+    def __init__(self) -> None:
+        self.spec: dict[str, Any] = {}
+        self.version = 0
+        self.faults: list[Answer | float] = []
+
+    async def answer(self, request: Request) -> Answer:
+        fault = self.faults.pop(0) if self.faults else None
+        if isinstance(fault, Answer):
+            return fault
+        if request.method == "GET" and not self.version:
+            return refusal(404, "NotFound")
+        if request.method != "GET":
+            body = msgspec.json.decode(request.body or b"{}")
+            expected = body["metadata"].get("resourceVersion")
+            if expected not in (None, str(self.version)):
+                return refusal(409, "Conflict")
+            self.spec |= body["spec"]
+            self.version += 1
+        if isinstance(fault, float):
+            await asyncio.sleep(fault)
+        metadata = {"name": "l", "namespace": "n", "resourceVersion": str(self.version)}
+        return Answer({"metadata": metadata, "spec": self.spec})
+
+
+def elector_on(server: Server, *, duration: float, renew_within: float, retry_every: float) -> Elector:
+    client = Client(ScriptedTransport(server.answer), retry=Retry(within=0))
+    election = Election(
+        name="l", namespace="n", identity="me", duration=duration, renew_within=renew_within, retry_every=retry_every
+    )
+    return Elector(client, election, Fence())
+
+
+async def test_a_gateway_that_answers_in_the_servers_place_does_not_cost_the_lease() -> None:
+    server = Server()
+    elector = elector_on(server, duration=3, renew_within=2, retry_every=0.01)
+    await elector.acquire()
+    server.faults += [Answer(b"<html>please sign in</html>"), refusal(503, "ServiceUnavailable")]
+    holding = asyncio.create_task(elector.hold())
+    version = server.version
+    await eventually(lambda: server.version > version + 2)
+    assert not holding.done()
+    holding.cancel()
+
+
+async def test_a_lease_is_given_up_though_the_last_renewal_was_cut_off() -> None:
+    server = Server()
+    elector = elector_on(server, duration=3, renew_within=2, retry_every=0.5)
+    await elector.acquire()
+    server.spec["renewTime"] = "2026-01-01T00:00:00.000000Z"
+    server.version += 1  # the server took a renewal whose answer nobody waited for
+    await elector.release()
+    assert server.spec["holderIdentity"] == ""
+
+
+async def test_a_lease_is_never_published_shorter_than_it_is_used() -> None:
+    server = Server()
+    await elector_on(server, duration=2.4, renew_within=2.3, retry_every=1).acquire()
+    assert server.spec["leaseDurationSeconds"] == 3
 
 
 @pytest.mark.parametrize("times", [(10.0, 15.0, 2.0), (15.0, 2.0, 2.0), (15.0, 10.0, 0.0)])

@@ -34,9 +34,7 @@ OWNED: dict[str, Any] = {
                 "f:name": {},
                 "f:image": {},
                 "f:resources": {"f:requests": {"f:cpu": {}}},
-                "f:ports": {
-                    'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}, "f:protocol": {}}
-                },
+                "f:ports": {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}},
             }
         },
         "f:args": {},
@@ -73,7 +71,13 @@ def main_with(**changes: Any) -> list[dict[str, Any]]:
         pytest.param({"replicas": 4}, "spec.replicas", id="a value changed"),
         pytest.param({"replicas": None}, "spec.replicas", id="a field of ours is not wanted any more"),
         pytest.param({"paused": True}, "spec.paused", id="a new field"),
-        pytest.param({"note": ""}, None, id="an empty new field, which the server would drop"),
+        pytest.param({"note": ""}, "spec.note", id="an empty new field, which may mean something"),
+        pytest.param({"args": []}, "spec.args", id="an atomic list is to be empty"),
+        pytest.param(
+            {"containers": main_with(ports=[{"containerPort": 80, "protocol": "UDP"}])},
+            'spec.containers[{"name":"main"}].ports[1]',
+            id="another key",
+        ),
         pytest.param({"paused": False}, "spec.paused", id="a zero value that is not ours yet"),
         pytest.param({"args": ["b", "a"]}, "spec.args", id="an atomic list in another order"),
         pytest.param({"finalizers": ["ours", "more"]}, "spec.finalizers", id="one more value in a set"),
@@ -107,6 +111,29 @@ def test_a_field_that_somebody_removed_is_a_difference() -> None:
     assert difference(wanted(), live, OWNED) == "metadata.labels.app"
 
 
+def test_a_key_that_was_ours_and_is_left_to_its_default_is_a_difference() -> None:
+    live = {"ports": [{"containerPort": 80, "protocol": "UDP"}]}
+    owned: dict[str, Any] = {
+        "f:ports": {'k:{"containerPort":80,"protocol":"UDP"}': {".": {}, "f:containerPort": {}, "f:protocol": {}}}
+    }
+    assert difference({"ports": [{"containerPort": 80}]}, live, owned) == "ports[1]"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "same"),
+    [
+        pytest.param({"fieldPath": "a"}, {"fieldPath": "a", "apiVersion": "v1"}, True, id="with the server's default"),
+        pytest.param({"fieldPath": "a"}, {"fieldPath": "a", "apiVersion": "v2"}, False, id="with another value"),
+        pytest.param({"fieldPath": "a", "selector": {}}, {"fieldPath": "a"}, False, id="without an empty map of ours"),
+        pytest.param({"fieldPath": "a", "list": []}, {"fieldPath": "a"}, True, id="without an empty list of ours"),
+        pytest.param({}, {"fieldPath": "a"}, False, id="that is to be empty"),
+    ],
+)
+def test_a_value_that_is_owned_whole_is_compared_whole(wanted: Any, live: Any, same: bool) -> None:
+    found = difference({"fieldRef": wanted}, {"fieldRef": live}, {"f:fieldRef": {}})
+    assert found == (None if same else "fieldRef")
+
+
 def test_a_zero_value_that_the_server_dropped_is_no_difference() -> None:
     owned: dict[str, Any] = {"f:spec": {"f:paused": {}, "f:data": {}}}
     assert difference({"spec": {"paused": False, "data": {}}}, {"spec": {}}, owned) is None
@@ -130,8 +157,18 @@ def test_one_and_true_are_not_the_same() -> None:
 
 
 def test_only_amounts_are_compared_as_amounts() -> None:
-    owned: dict[str, Any] = {"f:data": {"f:size": {}}}
-    assert difference({"data": {"size": "1000m"}}, {"data": {"size": "1"}}, owned) == "data.size"
+    def compared(path: str) -> str | None:
+        wanted: Any = "1000m"
+        live: Any = "1"
+        owned: dict[str, Any] = {}
+        for part in reversed(path.split("/")):
+            wanted, live, owned = {part: wanted}, {part: live}, {f"f:{part}": owned}
+        return difference(wanted, live, owned)
+
+    assert compared("spec/resources/requests/cpu") is None
+    assert compared("spec/hard/requests.cpu") is None
+    for path in ("data/size", "data/limits", "data/limits.conf", "metadata/labels/limits", "spec/limits"):
+        assert compared(path) is not None, path
 
 
 def test_our_record_is_the_applied_one_of_our_name_and_subresource() -> None:

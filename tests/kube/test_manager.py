@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 
 from shoal.api.meta import PartialObject, Resource
@@ -115,6 +116,38 @@ async def test_a_leader_task_that_fails_ends_the_process_with_its_reason() -> No
     manager.add_leader_task(broken)
     with pytest.raises(RuntimeError, match="a fault of the task"):
         await asyncio.wait_for(manager.run(), 5)
+
+
+async def test_a_service_may_end_when_its_work_is_done() -> None:
+    manager = manager_on(empty)
+
+    async def quick() -> None:
+        return
+
+    manager.add_service(quick)
+    manager.add_leader_task(quick)
+    async with running(manager):
+        await asyncio.wait_for(manager.wait_until_working(), 5)
+        await asyncio.sleep(0.05)
+        assert manager._working.is_set()
+
+
+async def test_a_lease_won_in_the_moment_of_a_stop_is_given_up() -> None:
+    spec: dict[str, Any] = {}
+
+    async def granting(request: Request) -> Answer:
+        if "leases" not in request.path:
+            return await empty(request)
+        if request.method == "GET" and not spec:
+            return refusal(404, "NotFound")
+        if request.method != "GET":
+            spec.update(msgspec.json.decode(request.body or b"{}")["spec"])
+            manager.stop()
+        return Answer({"metadata": {"name": "l", "namespace": "n", "resourceVersion": "5"}, "spec": spec})
+
+    manager = manager_on(granting, election=Election(name="l", namespace="n", retry_every=0.5))
+    await asyncio.wait_for(manager.run(), 5)
+    assert spec["holderIdentity"] == ""
 
 
 async def test_services_run_before_this_process_leads_and_end_with_it() -> None:

@@ -99,6 +99,15 @@ async def test_a_key_added_at_once_does_not_come_again_when_its_delay_ends() -> 
         assert (await queue.get())[0] == key("later"), "a's old delay must have been forgotten"
 
 
+async def test_delays_that_were_overtaken_are_forgotten() -> None:
+    queue = WorkQueue("test")
+    for _ in range(10_000):
+        queue.add_after(key("a"), 86_400)
+        queue.add(key("a"))
+        queue.done((await queue.get())[0])
+    assert len(queue._delayed) < 200
+
+
 async def test_failures_wait_longer_each_time_until_one_success() -> None:
     queue = WorkQueue("test", retries=RetryLimits(backoff=Backoff(initial=0.001, cap=1), rate=1000, burst=1000))
     delays = [queue.retry(key("a")) for _ in range(4)]

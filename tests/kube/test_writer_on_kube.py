@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from shoal.api.core import CONFIG_MAPS
-from shoal.api.meta import Document, Resource
+from shoal.api.meta import Document, Resource, owner_reference
 from shoal.cluster.kubernetes import RealKubernetes
-from shoal.kube import Client, Conflict, Informer, NotFound, Writer
+from shoal.kube import Client, Conflict, Foreign, Informer, NotFound, Writer
 from shoal.kube.managed_fields import difference, fields_of
 from tests.support.cluster_client import client_to, install, writes
 
@@ -182,6 +182,80 @@ async def test_what_others_do_to_our_fields_is_undone(client: Client, namespace:
     mended = await writer.apply(informer_with(client, MAPS, seen), wanted, owner=None)
     assert mended.content["data"] == {"ours": "1"}
     assert mended.metadata.labels == {"role": "x"}
+
+
+def deployment(**container: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m", "image": "x", **container}]}}
+    return {"spec": {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}}
+
+
+def policy(peer: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    whole = {"podSelector": {"matchLabels": {"a": "b"}}, "ingress": [{"from": [peer]}], "policyTypes": ["Ingress"]}
+    return {"spec": whole | spec}
+
+
+PEER = {"podSelector": {"matchLabels": {"x": "y"}}}
+RIGHTS = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["*"]}]
+
+
+@pytest.mark.parametrize(
+    ("resource", "one", "two"),
+    [
+        pytest.param(DEPLOYMENTS, deployment(args=["--insecure"]), deployment(args=[]), id="a list emptied"),
+        pytest.param(POLICIES, policy(PEER), policy(PEER, podSelector={}), id="a selector emptied"),
+        pytest.param(POLICIES, policy(PEER), policy({**PEER, "namespaceSelector": {}}), id="an empty selector added"),
+        pytest.param(POLICIES, policy(PEER), policy(PEER, ingress=[]), id="everything denied"),
+        pytest.param(ROLES, {"rules": RIGHTS}, {"rules": []}, id="rights taken away"),
+        pytest.param(
+            DEPLOYMENTS,
+            deployment(ports=[{"containerPort": 80, "protocol": "UDP"}]),
+            deployment(ports=[{"containerPort": 80}]),
+            id="a port back to its default protocol",
+        ),
+        pytest.param(
+            MAPS, {"data": {"capacity": "1.0"}}, {"data": {"capacity": "1"}}, id="text that looks like amounts"
+        ),
+    ],
+)
+async def test_a_change_that_is_easily_missed_is_written(
+    client: Client, namespace: str, resource: Resource[Document], one: dict[str, Any], two: dict[str, Any]
+) -> None:
+    writer = Writer(client, "tester")
+    await writer.apply(informer_with(client, resource), named(namespace, one), owner=None)
+    seen = await client.get(resource, "it", namespace)
+    changed = await writer.apply(informer_with(client, resource, seen), named(namespace, two), owner=None)
+    assert changed.metadata.resource_version != seen.metadata.resource_version
+    before = writes(client.metrics)
+    await writer.apply(informer_with(client, resource, changed), named(namespace, two), owner=None)
+    assert writes(client.metrics) == before
+
+
+@pytest.mark.parametrize("theirs", [{"a": "stranger"}, {"b": "stranger"}], ids=["the same field", "another field"])
+async def test_an_object_made_in_the_same_moment_is_left_to_its_maker(
+    client: Client, namespace: str, theirs: dict[str, str]
+) -> None:
+    class Slow(Writer):
+        async def _live(self, resource: Resource[Document], name: str, namespace: str) -> Document | None:
+            found = await super()._live(resource, name, namespace)
+            await client.create(MAPS, {"metadata": {"name": name}, "data": theirs}, namespace)
+            return found
+
+    parent = await client.create(MAPS, {"metadata": {"name": "owner"}}, namespace)
+    owner = owner_reference(parent, MAPS)
+    with pytest.raises((Foreign, Conflict)):
+        await Slow(client, "tester").apply(
+            informer_with(client, MAPS), named(namespace, {"data": {"a": "ours"}}), owner=owner
+        )
+    left = await client.get(MAPS, "it", namespace)
+    assert left.content["data"] == theirs
+    assert left.metadata.owner_references == []
+
+
+async def test_initial_annotations_stay_as_well(client: Client, namespace: str) -> None:
+    initial = {"metadata": {"annotations": {"keep": "me"}}}
+    wanted = named(namespace, {"data": {"a": "1"}})
+    made = await Writer(client, "tester").apply(informer_with(client, MAPS), wanted, owner=None, initial=initial)
+    assert made.metadata.annotations == {"keep": "me"}
 
 
 async def test_a_field_that_is_not_wanted_any_more_goes_but_those_of_others_stay(

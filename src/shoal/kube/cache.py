@@ -88,6 +88,7 @@ class Cache:
         collector: it is off meanwhile, and what was built is taken out of its sight afterwards.
         """
         was_enabled = gc.isenabled()
+        gc.collect()  # while there is little to look at: what is frozen below is never looked at again
         gc.disable()
         try:
             async with asyncio.timeout(within):
@@ -123,10 +124,11 @@ class Cache:
                 # What this process wrote may lie outside the selection and never arrive here.
                 continue
             place = place_of(informer.resource)
-            for (written, namespace), version in writes.versions.items():
+            # Copies: a task that the reconcile left behind may still be writing.
+            for (written, namespace), version in list(writes.versions.items()):
                 if written == place and informer.namespace in ("", namespace) and not informer.has_seen(version):
                     yield partial(informer.wait_for_version, version)
-            for deleted in writes.deletions:
+            for deleted in list(writes.deletions):
                 if deleted.place != place or informer.namespace not in ("", deleted.namespace):
                     continue
                 if not informer.shows_deletion(deleted):

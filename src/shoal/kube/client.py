@@ -18,8 +18,9 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 from prometheus_client import Counter, Histogram
 
-from shoal.api.meta.objects import HasMetadata
+from shoal.api.meta.objects import HasMetadata, PartialObject
 from shoal.api.meta.resource import DecodeError, Resource
+from shoal.api.meta.scan import members
 from shoal.kube import freshness, streams
 from shoal.kube.backoff import Backoff, TokenBucket
 from shoal.kube.errors import ApiError, Conflict, ConnectionFault, error_from_response
@@ -119,7 +120,8 @@ class Client:
         version = ""
         query = selection(label_selector, field_selector) | {"limit": str(page)}
         while True:
-            answer = _PAGES.decode(await self._call("GET", resource.path(namespace), query=query))
+            path = resource.path(namespace)
+            answer = _page_of(await self._call("GET", path, query=query), path)
             version = answer.metadata.resource_version
             for raw in answer.items or ():
                 try:
@@ -165,9 +167,13 @@ class Client:
         async with self.transport.stream(request) as stream:
             self.metrics.requests.labels(str(stream.status), "GET", self._host).inc()
             if stream.status >= 300:
-                raise error_from_response(
-                    stream.status, await stream.read(), request=str(request), retry_after=_retry_after(stream.headers)
-                )
+                try:
+                    async with asyncio.timeout(self._timeout):
+                        body = await stream.read()
+                except TimeoutError:
+                    raise ConnectionFault(f"the refusal of a watch did not arrive ({request})") from None
+                after = _retry_after(stream.headers)
+                raise error_from_response(stream.status, body, request=str(request), retry_after=after)
             async for batch in event_batches(resource, stream.chunks(), request=str(request), idle_limit=idle_limit):
                 yield batch
 
@@ -248,12 +254,17 @@ class Client:
     ) -> None:
         """Deletes an object; with ``uid`` only that very one. NotFound is raised where it is gone already."""
         preconditions = {"uid": uid, "resourceVersion": resource_version}
-        body = _delete_options(propagation, grace_seconds, preconditions)
-        await self._call(
-            "DELETE", resource.path(namespace, name), query=options(dry_run=dry_run), body=msgspec.json.encode(body)
+        body = msgspec.json.encode(_delete_options(propagation, grace_seconds, preconditions))
+        # Sent again without a precondition it could meet, and delete, an object that was made meanwhile.
+        answer = await self._call(
+            "DELETE",
+            resource.path(namespace, name),
+            query=options(dry_run=dry_run),
+            body=body,
+            twice_safe=bool(uid or resource_version),
         )
         if not dry_run:
-            freshness.note_delete(resource, namespace, name, uid)
+            freshness.note_delete(resource, namespace, name, uid or _uid_of(answer))
 
     async def delete_collection(
         self,
@@ -279,7 +290,8 @@ class Client:
         """Sets an object's size through its scale subresource."""
         patch = msgspec.json.encode({"spec": {"replicas": replicas}})
         path = resource.path(namespace, name, "scale")
-        await self._call("PATCH", path, body=patch, content_type=MERGE)
+        answer = await self._call("PATCH", path, body=patch, content_type=MERGE)
+        freshness.note_write(resource, msgspec.json.decode(answer, type=PartialObject).metadata)
 
     async def bind(self, pods: Resource[Any], name: str, namespace: str, *, node: str, uid: str = "") -> None:
         """Binds a pod to a node, once and for all."""
@@ -304,6 +316,7 @@ class Client:
         # A 429 is the budget's answer here, not a plea to slow down: the caller decides when to ask again.
         path = pods.path(namespace, name, "eviction")
         await self._call("POST", path, body=msgspec.json.encode(body), retry_refusals=False)
+        freshness.note_delete(pods, namespace, name, uid)
 
     # Into pods
 
@@ -357,11 +370,13 @@ class Client:
         body: bytes | None = None,
         content_type: str = "application/json",
         retry_refusals: bool = True,
+        twice_safe: bool | None = None,
     ) -> bytes:
         request = Request(
             method=method, path=path, query=query or {}, body=body, content_type=content_type, timeout=self._timeout
         )
-        twice_safe = method in _TWICE_SAFE or (method == "PATCH" and content_type in _TWICE_SAFE_PATCHES)
+        if twice_safe is None:
+            twice_safe = method in _TWICE_SAFE or (method == "PATCH" and content_type in _TWICE_SAFE_PATCHES)
         started = time.monotonic()
         failures = 0
         while True:
@@ -496,6 +511,36 @@ def _delete_options(
     if given := {key: value for key, value in preconditions.items() if value}:
         body["preconditions"] = given
     return body
+
+
+def _page_of(body: bytes, path: str) -> _Page:
+    try:
+        return _PAGES.decode(body)
+    except RecursionError:
+        # One of the objects is nested deeper than a decoder goes: they are taken apart without being understood.
+        fields = dict(members(body))
+        items = [msgspec.Raw(item) for _, item in members(fields.get("items", b"[]"))]
+        return _Page(metadata=msgspec.json.decode(fields.get("metadata", b"{}"), type=ListMeta), items=items)
+    except msgspec.DecodeError as error:
+        raise ConnectionFault(f"the answer is not a list: {error} (GET {path})") from error
+
+
+class _Identity(msgspec.Struct):
+    uid: str = ""
+
+
+class _Deleted(msgspec.Struct):
+    metadata: _Identity = msgspec.field(default_factory=_Identity)
+    details: _Identity = msgspec.field(default_factory=_Identity)
+
+
+def _uid_of(answer: bytes) -> str:
+    """The uid of what was deleted: a Status names it in its details, an object in its metadata."""
+    try:
+        deleted = msgspec.json.decode(answer, type=_Deleted)
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    return deleted.metadata.uid or deleted.details.uid
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

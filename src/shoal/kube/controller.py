@@ -16,7 +16,7 @@ import asyncio
 import functools
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,7 @@ class TerminalError(Exception):
 
 
 Reconcile = Callable[[Key], Awaitable[Requeue | None]]
-_RESULTS = ("success", "error", "requeue_after", "terminal")
+_RESULTS = ("success", "error", "requeue", "requeue_after")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,22 +197,20 @@ class Controller:
                 result = "requeue_after"
                 queue.add_after(key, requeue.after, priority=priority)
             queue.forget(key)
-        except TerminalError as error:
-            result = "terminal"
-            metrics.terminal_errors.labels(self.name).inc()
-            metrics.reconcile_errors.labels(self.name).inc()
-            queue.forget(key)
-            log.error("reconcile gave up", error=str(error))
-        except NotLeading:
-            log.info("reconcile stopped: the lease is lost")
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Not we but something that the reconcile waited for was cancelled: a failure like any other.
+            self._failed(wired, key, priority, [RuntimeError("something that the reconcile waited for was cancelled")])
         except TimeoutError as error:
             if deadline.expired():
                 metrics.timeouts.labels(self.name).inc()
-                self._failed(wired, key, priority, TimeoutError(f"it ran past its {self._timeout:g} s"))
+                self._failed(wired, key, priority, [TimeoutError(f"it ran past its {self._timeout:g} s")])
             else:
-                self._failed(wired, key, priority, error)
+                self._failed(wired, key, priority, [error])
         except Exception as error:
-            self._failed(wired, key, priority, error)
+            self._failed(wired, key, priority, list(_single(error)))
         finally:
             wired.active.dec()
             wired.results[result].inc()
@@ -228,17 +226,27 @@ class Controller:
             wired.metrics.freshness_wait.labels(self.name).observe(time.perf_counter() - started)
             wired.queue.done(key)
 
-    def _failed(self, wired: _Wired, key: Key, priority: int, error: Exception) -> None:
+    def _failed(self, wired: _Wired, key: Key, priority: int, errors: list[Exception]) -> None:
+        """What follows from the errors of one reconcile; there are several where it did things at once."""
         wired.metrics.reconcile_errors.labels(self.name).inc()
+        said = "; ".join(map(str, errors))
+        if all(isinstance(error, TerminalError) for error in errors):
+            wired.metrics.terminal_errors.labels(self.name).inc()
+            wired.queue.forget(key)
+            log.error("reconcile gave up", error=said)
+            return
         delay = wired.queue.retry(key, priority=priority)
         facts = {"retry_in": round(delay, 3), "failures": wired.queue.failures(key)}
-        if isinstance(error, Conflict):
-            log.debug("reconcile lost a race: trying again", error=str(error), **facts)
-        elif isinstance(error, ApiError | ConnectionFault | TimeoutError):
-            log.warning("reconcile failed", error=str(error), **facts)
-        else:
+        faults = [error for error in errors if not isinstance(error, _FORESEEN)]
+        if faults:
             wired.metrics.panics.labels(self.name).inc()
-            log.error("reconcile failed by a fault of the program", exc_info=error, **facts)
+            log.error("reconcile failed by a fault of the program", exc_info=faults[0], **facts)
+        elif any(isinstance(error, NotLeading) for error in errors):
+            log.info("reconcile stopped: the lease is lost")
+        elif all(isinstance(error, Conflict) for error in errors):
+            log.debug("reconcile lost a race: trying again", error=said, **facts)
+        else:
+            log.warning("reconcile failed", error=said, **facts)
 
     async def _resync(self) -> None:
         wired = self._connected()
@@ -262,6 +270,18 @@ class _Wired:
     active: Gauge
     reconcile_time: Histogram
     results: Mapping[str, Counter]
+
+
+_FORESEEN = (ApiError, ConnectionFault, TimeoutError, NotLeading, TerminalError)
+
+
+def _single(error: Exception) -> Iterator[Exception]:
+    """The errors that a reconcile raised, taken out of the groups that a TaskGroup puts them in."""
+    if isinstance(error, ExceptionGroup):
+        for inner in error.exceptions:
+            yield from _single(inner)
+    else:
+        yield error
 
 
 def _reconcile_id() -> str:

@@ -132,15 +132,23 @@ class Recorder:
     def record(self, about: About, type: EventType, reason: str, message: str) -> None:  # noqa: A002
         """Puts an event in line; never waits and never fails."""
         try:
-            self._waiting.put_nowait(_Said(about, type, reason, message[:1024], self._now()))
+            words = message[:1024].encode(errors="replace").decode()
+            self._waiting.put_nowait(_Said(about, type, reason, words, self._now()))
         except asyncio.QueueFull:
             self._dropped.labels("queue full").inc()
 
     async def run(self) -> None:
         """Writes what is in line until cancelled."""
         while True:
-            await self._write(await self._waiting.get())
-            self._waiting.task_done()
+            said = await self._waiting.get()
+            try:
+                await self._write(said)
+            except Exception:
+                # Whatever is wrong with one event, the next ones must be written.
+                self._dropped.labels("fault").inc()
+                log.exception("event not written", reason=said.reason, object=said.about.name)
+            finally:
+                self._waiting.task_done()
 
     async def flush(self, within: float) -> None:
         """Waits a little for what is still in line; the rest is dropped."""
@@ -193,7 +201,7 @@ class Recorder:
 
     async def _create(self, said: _Said, message: str) -> _Written:
         about = said.about
-        name = f"{about.name[:230]}.{secrets.token_hex(8)}"
+        name = f"{about.name[:230].rstrip('-.')}.{secrets.token_hex(8)}"
         namespace = _namespace(about)
         reference = {
             "apiVersion": about.api_version,
@@ -226,6 +234,7 @@ class Recorder:
             bucket = TokenBucket(rate=self._limits.per_second, burst=self._limits.burst, clock=self._clock)
             self._buckets[key] = bucket
             _keep_newest(self._buckets, self._limits.remembered)
+        self._buckets.move_to_end(key)
         return bucket
 
 

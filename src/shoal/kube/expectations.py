@@ -36,7 +36,7 @@ class Expectations:
         known = self._expected.get(key)
         if known is None or self._has_expired(known):
             known = self._expected[key] = _Expected(self._clock())
-        known.creations += creations
+        known.creations = max(known.creations, 0) + creations
         known.deletions |= deletions
         known.since = self._clock()
 

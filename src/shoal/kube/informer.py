@@ -76,9 +76,14 @@ class Informer(Generic[T]):
         self._undecodable_listeners: list[Callable[[DecodeError], None]] = []
         self._synced = asyncio.Event()
         self._progress = 0
+        self._lost = 0
+        self._is_served = True
         self._waiting: dict[asyncio.Future[None], Callable[[], bool]] = {}
-        self._held = client.metrics.objects.labels(str(resource))
-        self._broken = client.metrics.undecodable.labels(str(resource))
+        selection = " ".join(
+            part for part in (resource.type.__name__, namespace, label_selector, field_selector) if part
+        )
+        self._held = client.metrics.objects.labels(str(resource), selection)
+        self._broken = client.metrics.undecodable.labels(str(resource), selection)
         self._reflector: Reflector[T] = Reflector(
             client,
             resource,
@@ -141,17 +146,17 @@ class Informer(Generic[T]):
         await self._synced.wait()
 
     def has_seen(self, version: int) -> bool:
-        """Whether everything up to a resource version has been seen."""
-        return self._progress >= version
+        """Whether everything up to a resource version has been seen, or was lost with its server and never will be."""
+        return self._progress >= version or self._lost >= version or not self._is_served
 
     async def wait_for_version(self, version: int) -> None:
         """Waits until everything up to a resource version has been seen."""
-        await self._wait(lambda: self._progress >= version)
+        await self._wait(lambda: self.has_seen(version))
 
     def shows_deletion(self, deleted: Deleted) -> bool:
         """Whether a deletion that was asked for shows: gone, replaced, or marked as going."""
         found = self.store.get(Key(deleted.namespace, deleted.name))
-        if found is None or (deleted.uid and found.metadata.uid != deleted.uid):
+        if not self._is_served or found is None or (deleted.uid and found.metadata.uid != deleted.uid):
             return True
         return getattr(found.metadata, "deletion_timestamp", True) is not None
 
@@ -187,12 +192,12 @@ class Informer(Generic[T]):
             self._put(item, is_resync=True)
         for error in undecodable:
             self._report(error)
-        went_back = version.isdigit() and int(version) < self._progress
+        if version.isdigit() and int(version) < self._progress:
+            # The server was restored from a backup, and what it had said since then is lost.
+            self._lost = self._progress
         self._progress = 0
+        self._is_served = True
         self._advance(version)
-        if went_back:
-            # The server was restored from a backup: what is waited for was lost there, and will never be seen.
-            self._release(anyway=True)
         self._synced.set()
 
     def update(self, events: Sequence[WatchEvent[T]]) -> None:
@@ -221,6 +226,8 @@ class Informer(Generic[T]):
         for key in list(self.store.keys()):
             self._remove(key, is_resync=True)
         self.undecodable.clear()
+        self._is_served = False
+        self._advance("")
         self._synced.set()
 
     def _put(self, item: T, *, is_resync: bool = False) -> None:
@@ -234,7 +241,12 @@ class Informer(Generic[T]):
             elif not is_resync and not _is_newer(item, known):
                 # A whole picture is believed even where it is older: the server may have been restored from a backup.
                 return
-        before = self.store.put(item)
+        try:
+            before = self.store.put(item)
+        except Exception:
+            # An index function that fails on one object must not end the watch of all.
+            log.exception("object not indexed, and so not held", resource=str(self.resource), object=str(key_of(item)))
+            return
         self._announce(Change(before, item, is_resync))
 
     def _remove(self, key: Key, *, last: T | None = None, is_resync: bool = False) -> None:
@@ -246,12 +258,15 @@ class Informer(Generic[T]):
 
     def _report(self, error: DecodeError) -> None:
         key = Key(error.namespace, error.name)
+        held = self.store.get(key)
+        if held is not None and held.metadata.uid != error.uid:
+            self._remove(key)
         known = self.undecodable.get(key)
         self.undecodable[key] = error
         if known is not None and (known.uid, known.problem) == (error.uid, error.problem):
             return
         log.error("object does not decode", resource=str(self.resource), object=str(key), problem=error.problem)
-        for listener in self._undecodable_listeners:
+        for listener in tuple(self._undecodable_listeners):
             listener(error)
 
     def _advance(self, version: str) -> None:
@@ -260,15 +275,12 @@ class Informer(Generic[T]):
         self._held.set(len(self.store))
         self._broken.set(len(self.undecodable))
         if self._waiting:
-            self._release()
-
-    def _release(self, *, anyway: bool = False) -> None:
-        for future, condition in self._waiting.items():
-            if not future.done() and (anyway or condition()):
-                future.set_result(None)
+            for future, condition in self._waiting.items():
+                if not future.done() and condition():
+                    future.set_result(None)
 
     def _announce(self, change: Change[T]) -> None:
-        for listener in self._listeners:
+        for listener in tuple(self._listeners):
             self._tell(listener, change)
 
     def _tell(self, listener: Listener[T], change: Change[T]) -> None:

@@ -12,6 +12,7 @@ through must also end before the lease can be another's, so its time is limited 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import secrets
 import socket
@@ -25,13 +26,16 @@ from typing import Any
 import structlog
 
 from shoal.api.meta.objects import Object, Wire
-from shoal.api.meta.resource import Resource
+from shoal.api.meta.resource import DecodeError, Resource
 from shoal.api.meta.time import format_micro_time
 from shoal.kube.client import Client
 from shoal.kube.errors import AlreadyExists, ApiError, Conflict, ConnectionFault, NotFound, NotLeading
 from shoal.kube.transport import Request, Response, Stream, Transport, WebSocket
 
 log = structlog.get_logger("shoal.kube.leases")
+
+_FAULTS = (ApiError, ConnectionFault, DecodeError, TimeoutError)
+"""What may pass: a server that is away, and one behind a gateway that answers in its place."""
 
 
 class LeaseSpec(Wire, frozen=True, kw_only=True):
@@ -118,7 +122,12 @@ class FencedTransport:
         if left is None:
             return await self._transport.send(request)
         limit = left if request.timeout is None else min(left, request.timeout)
-        return await self._transport.send(replace(request, timeout=limit))
+        try:
+            # Signing may take its time as well, so the limit holds for the whole and not for the answer alone.
+            async with asyncio.timeout(limit):
+                return await self._transport.send(replace(request, timeout=limit))
+        except TimeoutError:
+            raise ConnectionFault(f"cut off while the lease was still held ({request})") from None
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
         """Streams only read."""
@@ -169,7 +178,7 @@ class Elector:
                     self._won(began)
                     log.info("leading", lease=self._place, identity=self.identity)
                     return
-            except (ApiError, ConnectionFault) as error:
+            except _FAULTS as error:
                 if not isinstance(error, Conflict):
                     log.warning("the lease cannot be read or taken", lease=self._place, error=str(error))
             holder = (self._seen.spec.holder_identity or "") if self._seen else ""
@@ -191,7 +200,7 @@ class Elector:
                 try:
                     async with asyncio.timeout(left):
                         held = await self._try()
-                except (ApiError, ConnectionFault, TimeoutError) as error:
+                except _FAULTS as error:
                     log.warning("the lease was not renewed", lease=self._place, error=str(error) or "timeout")
                     continue
                 if not held:
@@ -207,13 +216,14 @@ class Elector:
         self._leading.set(0)
         if not self._election.release_on_exit or self._seen is None:
             return
-        if self._seen.spec.holder_identity != self.identity:
-            return
         spec = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": format_micro_time(self._now())}
         try:
             async with asyncio.timeout(self._election.retry_every):
-                await self._write(spec)
-        except (ApiError, ConnectionFault, TimeoutError) as error:
+                # What we saw last may be older than our last request, whose answer nobody waited for.
+                lease = await self._look()
+                if lease is not None and lease.spec.holder_identity == self.identity:
+                    await self._write(spec)
+        except _FAULTS as error:
             log.warning("the lease was not released: it will expire", lease=self._place, error=str(error))
 
     @property
@@ -231,7 +241,7 @@ class Elector:
         now = format_micro_time(self._now())
         mine = {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": round(self._election.duration) or 1,
+            "leaseDurationSeconds": math.ceil(self._election.duration),
             "renewTime": now,
         }
         seen = await self._look()

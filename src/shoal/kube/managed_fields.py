@@ -74,20 +74,19 @@ def _between(wanted: Any, live: Any, owned: Fields, path: str) -> str | None:
     return None if _equal(wanted, live, path) else path
 
 
-def _in_map(
-    wanted: Mapping[str, Any], live: Any, owned: Fields, path: str, *, implied: frozenset[str] = frozenset()
-) -> str | None:
+def _in_map(wanted: Mapping[str, Any], live: Any, owned: Fields, path: str) -> str | None:
     if not isinstance(live, Mapping):
         return path
     fields = {name[2:]: node for name, node in owned.items() if name.startswith("f:")}
     if not fields:
-        # A leaf: we own the whole value, or only its existence where it is empty.
-        return None if not wanted or _equal(wanted, live, path) else path
+        # A leaf: we own the whole value. (Of a map that others fill we may own the existence alone; the record does not
+        # tell the two apart, and one needless apply is better than one that is missing.)
+        return None if _equal(wanted, live, path) else path
     for name, value in wanted.items():
         here = f"{path}.{name}" if path else name
         if name not in live and not value:
             # The server drops zero values. Had another manager removed the field, it would not be ours any more.
-            if name in fields or _is_empty(value):
+            if name in fields:
                 continue
             return here
         if name not in fields or name not in live:
@@ -95,7 +94,7 @@ def _in_map(
         if found := _between(value, live[name], fields[name], here):
             return found
     for name in fields:
-        if name not in wanted and name not in implied:
+        if name not in wanted:
             return f"{path}.{name}" if path else name
     return None
 
@@ -109,7 +108,7 @@ def _in_list(wanted: Sequence[Any], live: Any, owned: Fields, path: str) -> str 
         same = len(values) == len(wanted) and all(value in values and value in live for value in wanted)
         return None if same else path
     if not keyed:
-        return None if not wanted or _equal(wanted, live, path) else path
+        return None if _equal(wanted, live, path) else path
     unmatched = {name: msgspec.json.decode(name[2:]) for name in keyed}
     for element in wanted:
         if not isinstance(element, Mapping):
@@ -119,7 +118,10 @@ def _in_list(wanted: Sequence[Any], live: Any, owned: Fields, path: str) -> str 
             (
                 name
                 for name, key in unmatched.items()
-                if all(field not in element or element[field] == value for field, value in key.items())
+                if all(
+                    element[field] == value if field in element else f"f:{field}" not in keyed[name]
+                    for field, value in key.items()
+                )
             ),
             None,
         )
@@ -137,7 +139,7 @@ def _in_list(wanted: Sequence[Any], live: Any, owned: Fields, path: str) -> str 
         )
         if counterpart is None:
             return here
-        if found := _in_map(element, counterpart, keyed[match], here, implied=frozenset(key)):
+        if found := _in_map(element, counterpart, keyed[match], here):
             return found
     return f"{path}[{next(iter(unmatched))[2:]}]" if unmatched else None
 
@@ -170,7 +172,8 @@ def _is_default(path: str, name: str, live: Any, wanted: Any) -> bool:
 
 def _holds_quantity(path: str) -> bool:
     """Whether a path leads to a resource amount, which the server writes in its own form (1000m is 1)."""
-    return any(part in _HOLD_QUANTITIES for part in path.split("."))
+    first, *between = path.split(".")[:-1] or [""]
+    return first not in ("data", "metadata") and any(part in _HOLD_QUANTITIES for part in between)
 
 
 def _same_quantity(wanted: Any, live: Any) -> bool:
@@ -181,4 +184,4 @@ def _same_quantity(wanted: Any, live: Any) -> bool:
 
 
 def _is_empty(value: Any) -> bool:
-    return value is None or value in ("", {}, [])
+    return value is None or value == []

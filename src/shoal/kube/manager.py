@@ -34,6 +34,9 @@ from shoal.kube.writer import Writer
 
 log = structlog.get_logger("shoal.kube.manager")
 
+FALL = 2.0
+"""Seconds that the work has to end after the lease is lost."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -82,7 +85,13 @@ class Manager:
         self.events = Recorder(self.client, name)
         self._elector: Elector | None = None
         if election is not None:
-            unfenced = Client(transport, metrics=self.metrics, retry=Retry(within=election.retry_every))
+            # A renewal that hangs must leave time for another one.
+            unfenced = Client(
+                transport,
+                metrics=self.metrics,
+                retry=Retry(within=election.retry_every),
+                timeout=election.renew_within / 2,
+            )
             self._elector = Elector(unfenced, election, self._fence)
         self._controllers: list[Controller] = []
         self._services: list[Callable[[], Awaitable[None]]] = []
@@ -137,14 +146,13 @@ class Manager:
             stack.push_async_callback(_end, [stopping])
             lead = asyncio.create_task(self._sync_and_lead(), name="lead")
             stack.push_async_callback(_end, [lead])
-            watched = [stopping, lead, *background]
-            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
-            if self._stop.is_set() and not lead.done():
-                # Stopping is asked for: the leading part winds down by itself once it sees that.
-                await asyncio.wait([lead])
-            for task in watched:
-                if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-                    raise error
+            watched = {stopping, lead, *background}
+            while watched and not self._stop.is_set() and not lead.done():
+                done, watched = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()  # a part that failed ends the whole; a service may also just have done its work
+            # Where stopping was asked for, the leading part winds down by itself once it sees that.
+            await lead
 
     async def _sync_and_lead(self) -> None:
         started = time.monotonic()
@@ -155,10 +163,9 @@ class Manager:
         if self._elector is None:
             await self._work()
             return
-        if not await self._unless_stopped(self._elector.acquire()):
-            return
         try:
-            await self._work_while_leading(self._elector)
+            if await self._unless_stopped(self._elector.acquire()):
+                await self._work_while_leading(self._elector)
         finally:
             await self._elector.release()
 
@@ -169,12 +176,13 @@ class Manager:
         try:
             await asyncio.wait([holding, working], return_when=asyncio.FIRST_COMPLETED)
             if holding.done() and not working.done():
-                await _end([working])
+                # A reconcile that does not let itself be cancelled cannot write either, and must not keep us here.
+                await _end([working], within=FALL)
                 self._working.clear()
                 await holding
             await working
         finally:
-            await _end([holding, working])
+            await _end([holding, working], within=FALL)
 
     async def _work(self) -> None:
         """Runs the controllers until stop is asked for, then lets what runs finish."""
@@ -184,12 +192,11 @@ class Manager:
         stopping = asyncio.create_task(self._stop.wait())
         self._working.set()
         try:
-            await asyncio.wait([stopping, *workers, *tasks], return_when=asyncio.FIRST_COMPLETED)
-            if not self._stop.is_set():
-                for task in [*workers, *tasks]:
-                    if task.done():
-                        task.result()
-                raise RuntimeError("a part of the manager ended though nobody asked it to")
+            watched = {stopping, events, *workers, *tasks}
+            while not self._stop.is_set():
+                done, watched = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
             for controller in self._controllers:
                 controller.queue.close()
             await _end(tasks)
@@ -273,12 +280,12 @@ async def run_until_signalled(manager: Manager) -> None:
             loop.remove_signal_handler(number)
 
 
-async def _end(tasks: Sequence[asyncio.Future[Any]]) -> None:
+async def _end(tasks: Sequence[asyncio.Future[Any]], *, within: float | None = None) -> None:
     """Cancels tasks and waits until they have ended; what they raise is not asked for."""
     for task in tasks:
         task.cancel()
     if tasks:
-        await asyncio.wait(tasks)
-        for task in tasks:
+        done, _ = await asyncio.wait(tasks, timeout=within)
+        for task in done:
             if not task.cancelled():
                 task.exception()

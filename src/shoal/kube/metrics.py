@@ -5,7 +5,15 @@ One ``Metrics`` for each manager, on a registry of its own: two managers in one 
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
 
 _RECONCILE_BUCKETS = (
     0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
@@ -21,6 +29,9 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
         on = self.registry
+        ProcessCollector(registry=on)
+        PlatformCollector(registry=on)
+        GCCollector(registry=on)
 
         by_controller = ("controller",)
         self.reconciles = Counter(
@@ -122,8 +133,11 @@ class Metrics:
         self.lists = Counter("reflector_lists_total", "Full reads of a kind.", by_kind, registry=on)
         self.watches = Counter("reflector_watches_total", "Watches begun.", by_kind, registry=on)
         self.watch_events = Counter("reflector_watch_events_total", "Watch events received.", by_kind, registry=on)
-        self.objects = Gauge("informer_store_objects", "Objects held in memory.", by_kind, registry=on)
-        self.undecodable = Gauge("informer_undecodable_objects", "Objects that do not decode.", by_kind, registry=on)
+        by_informer = ("resource", "selection")
+        self.objects = Gauge("informer_store_objects", "Objects held in memory.", by_informer, registry=on)
+        self.undecodable = Gauge(
+            "informer_undecodable_objects", "Objects that do not decode.", by_informer, registry=on
+        )
         self.freshness_wait = Histogram(
             "informer_consistency_delay_seconds",
             "How long a reconcile waited until the cache showed its own earlier writes.",

@@ -10,6 +10,7 @@ retries together are limited too.
 from __future__ import annotations
 
 import asyncio
+import functools
 import heapq
 import itertools
 import time
@@ -69,7 +70,9 @@ class WorkQueue:
         self._idle = asyncio.Event()
         self._idle.set()
         metrics = metrics or Metrics()
-        self._depth = {priority: metrics.queue_depth.labels(name, name, str(priority)) for priority in (FRESH, RESYNC)}
+        self._depth = functools.cache(lambda priority: metrics.queue_depth.labels(name, name, str(priority)))
+        self._depth(FRESH).set(0)
+        self._depth(RESYNC).set(0)
         self._adds = metrics.queue_adds.labels(name, name)
         self._retried = metrics.queue_retries.labels(name, name)
         self._waited = metrics.queue_wait.labels(name, name)
@@ -120,6 +123,10 @@ class WorkQueue:
         order = next(self._order)
         self._due[key] = (due, order, max(priority, known[2]) if known else priority)
         heapq.heappush(self._delayed, (due, order, key))
+        if len(self._delayed) > 2 * len(self._due) + 64:
+            # Most entries were overtaken by an earlier time: forget them before they fall due.
+            self._delayed = [(due, order, key) for key, (due, order, _) in self._due.items()]
+            heapq.heapify(self._delayed)
         self._set_timer()
 
     def retry(self, key: Key, *, priority: int = FRESH) -> float:
@@ -174,6 +181,9 @@ class WorkQueue:
     def close(self) -> None:
         """Takes nothing more and drops what waits; ``get`` raises ShutDown."""
         self._closed = True
+        for priority, turns in self._ready.items():
+            turns.clear()
+            self._count_depth(priority)
         self._ready.clear()
         self._queued.clear()
         self._again.clear()
@@ -231,8 +241,7 @@ class WorkQueue:
         self._set_timer()
 
     def _count_depth(self, priority: int) -> None:
-        if gauge := self._depth.get(priority):
-            gauge.set(len(self._ready.get(priority, ())))
+        self._depth(priority).set(len(self._ready.get(priority, ())))
 
     def _unfinished_seconds(self) -> float:
         now = self._clock()
@@ -269,6 +278,10 @@ class _Turns:
             self._by_namespace[namespace] = keys
         self._count -= 1
         return key
+
+    def clear(self) -> None:
+        self._by_namespace.clear()
+        self._count = 0
 
     def remove(self, key: Key) -> None:
         keys = self._by_namespace[key.namespace]

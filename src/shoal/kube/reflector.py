@@ -86,6 +86,7 @@ class Reflector(Generic[T]):
         self._pace = pace
         self._version = ""
         self._streaming = True
+        self._missing = 0
         self._failures = 0
         self._said_unserved = False
         self.problem = ""
@@ -110,7 +111,8 @@ class Reflector(Generic[T]):
 
     async def _read_everything(self) -> None:
         self._client.metrics.lists.labels(str(self._resource)).inc()
-        listing = await self._stream_list() if self._streaming else None
+        streaming, self._streaming = self._streaming, True
+        listing = await self._stream_list() if streaming else None
         if listing is None:
             listing = await self._paged_list()
         self._version = listing.resource_version
@@ -118,11 +120,15 @@ class Reflector(Generic[T]):
         if self._said_unserved:
             log.info("the kind is served now", resource=str(self._resource))
         self._said_unserved = False
-        self._failures = 0
+        self._missing = 0
         self.problem = ""
 
     async def _stream_list(self) -> Listing[T] | None:
-        """A consistent read as a stream of events; None where the server cannot do that."""
+        """A consistent read as a stream of events; None where the server cannot do that.
+
+        One that knows no such streams may also begin an ordinary watch, and never say that the beginning has ended:
+        where that breaks or falls silent the next try reads in pages.
+        """
         query = watch_query(
             label_selector=self._labels,
             field_selector=self._fields,
@@ -130,7 +136,7 @@ class Reflector(Generic[T]):
             timeout_seconds=self._watch_seconds(),
         )
         items: dict[tuple[str, str], T] = {}
-        undecodable: list[DecodeError] = []
+        undecodable: dict[tuple[str, str], DecodeError] = {}
         batches = self._client.watch_batches(self._resource, self._namespace, query, idle_limit=self._pace.idle_limit)
         try:
             async for batch in batches:
@@ -139,21 +145,30 @@ class Reflector(Generic[T]):
                         return Listing(
                             items=list(items.values()),
                             resource_version=event.resource_version,
-                            undecodable=undecodable,
+                            undecodable=list(undecodable.values()),
                         )
-                    if event.undecodable is not None:
-                        undecodable.append(event.undecodable)
-                    elif event.object is not None:
+                    error = event.undecodable
+                    if event.object is not None:
                         key = (event.object.metadata.namespace, event.object.metadata.name)
-                        if event.type is EventType.DELETED:
-                            items.pop(key, None)
-                        else:
-                            items[key] = event.object
-        except (BadRequest, Invalid) as error:
-            log.debug("no streaming lists here: reading in pages", resource=str(self._resource), error=str(error))
+                    elif error is not None:
+                        key = (error.namespace, error.name)
+                    else:
+                        continue
+                    items.pop(key, None)
+                    undecodable.pop(key, None)
+                    if event.type is EventType.DELETED:
+                        continue
+                    if event.object is not None:
+                        items[key] = event.object
+                    elif error is not None:
+                        undecodable[key] = error
+        except (BadRequest, Invalid) as refused:
+            log.debug("no streaming lists here: reading in pages", resource=str(self._resource), error=str(refused))
+        except ConnectionFault:
+            self._streaming = False
+            raise
         finally:
             await batches.aclose()  # type: ignore[attr-defined]
-        self._streaming = False
         return None
 
     async def _paged_list(self) -> Listing[T]:
@@ -188,6 +203,7 @@ class Reflector(Generic[T]):
                 self._version = batch[-1].resource_version or self._version
                 received.inc(len(batch))
                 self._sink.update(batch)
+                self._missing = 0
                 self.problem = ""
         finally:
             await batches.aclose()  # type: ignore[attr-defined]
@@ -197,6 +213,11 @@ class Reflector(Generic[T]):
             await self._pause(self._pace.backoff, "the watch ended at once")
 
     async def _wait_until_served(self) -> None:
+        self._missing += 1
+        if self._version and self._missing < 3:
+            # A gateway that is starting may say 404 for all it does not know yet: what we hold is worth asking again.
+            await self._pause(self._pace.unserved, f"{self._resource} was not found")
+            return
         self._version = ""
         self._sink.unserved()
         if not self._said_unserved:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, KeysView, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -42,6 +43,7 @@ def by_owner(found: HasMetadata) -> Iterable[Hashable]:
     return [owner.uid for owner in found.metadata.owner_references]
 
 
+@functools.cache
 def by_label(label: str) -> IndexFunction:
     """Finds objects by the value of one label, together with their namespace."""
 
@@ -112,13 +114,14 @@ class Store(Generic[T]):
     def put(self, found: T) -> T | None:
         """Adds or replaces an object, and gives the one that it replaced."""
         key = key_of(found)
+        # First, since a function that fails must leave the store as it was.
+        values = {name: tuple(function(found)) for name, function in self._functions.items()}
         before = self._objects.get(key)
         self._objects[key] = found
-        for name, function in self._functions.items():
+        for name, new in values.items():
             index = self._indexes[name]
-            new = tuple(function(found))
             if before is not None:
-                for value in function(before):
+                for value in self._functions[name](before):
                     if value not in new:
                         self._forget(index, value, key)
             for value in new:

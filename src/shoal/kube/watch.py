@@ -16,6 +16,7 @@ import msgspec
 
 from shoal.api.meta.objects import Document, HasMetadata, PartialObject
 from shoal.api.meta.resource import DecodeError, Resource
+from shoal.api.meta.scan import members
 from shoal.kube.errors import ConnectionFault, Status, error_from_status
 
 T = TypeVar("T", bound=HasMetadata)
@@ -103,6 +104,8 @@ def decode_event(resource: Resource[T], line: bytes, *, request: str = "") -> Wa
             return WatchEvent(change.type, found.metadata.resource_version, found)
     except msgspec.ValidationError:
         pass  # no change, or an object that does not decode
+    except RecursionError:
+        return _too_deep(resource, line)
     return _taken_apart(resource, line, request)
 
 
@@ -111,6 +114,13 @@ def _typed_frames(kind: type[Any]) -> msgspec.json.Decoder[Any]:
     """Decodes frames whose objects are of a type."""
     content = dict[str, Any] if kind is Document else kind
     return msgspec.json.Decoder(msgspec.defstruct("_TypedFrame", [("type", EventType), ("object", content)], gc=False))
+
+
+def _too_deep(resource: Resource[T], line: bytes) -> WatchEvent[T]:
+    fields = dict(members(line))
+    partial = PartialObject.salvage(fields.get("object", b"{}"))
+    error = DecodeError(resource, partial, "it is nested too deep")
+    return WatchEvent(EventType(msgspec.json.decode(fields["type"])), error.resource_version, undecodable=error)
 
 
 def _taken_apart(resource: Resource[T], line: bytes, request: str) -> WatchEvent[T]:

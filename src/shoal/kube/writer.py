@@ -70,7 +70,7 @@ class Writer:
         if seen is None:
             seen = await self._live(resource, name, namespace)
         if seen is None:
-            seen = await self._send(resource, merged(body, initial), self.manager)
+            seen = await self._make(resource, merged(body, initial), owner)
             if initial is None:
                 return seen
         elif owner is not None and not is_controlled_by(seen.metadata, owner.uid):
@@ -166,6 +166,18 @@ class Writer:
         patch = {"metadata": {"resourceVersion": metadata.resource_version, "finalizers": names}}
         await self._client.merge_patch(resource, metadata.name, patch, metadata.namespace, field_manager=self.manager)
 
+    async def _make(
+        self, resource: Resource[Document], wanted: Mapping[str, Any], owner: OwnerReference | None
+    ) -> Document:
+        """Makes an object that is not there; one that somebody else makes in the same moment is left to them."""
+        made = await self._send(resource, wanted, self.manager, force=False)
+        others = [entry for entry in made.content["metadata"]["managedFields"] if entry["manager"] != self.manager]
+        if others and owner is not None:
+            # It was there after all, and had none of our fields: we take them back, and our claim with them.
+            await self._send(resource, {"metadata": _identity(made)}, self.manager, uid=made.metadata.uid)
+            raise Foreign(resource, made, owner)
+        return made
+
     async def _hand_over(self, resource: Resource[Document], seen: Document, initial: Mapping[str, Any]) -> Document:
         """Gives the initial fields to a manager that applies them this once, before we let go of them.
 
@@ -174,7 +186,7 @@ class Writer:
         keeper = f"{self.manager}-initial"
         if not owns_any(fields_of(seen.content, self.manager) or {}, initial):
             return seen
-        body = {"metadata": _identity(seen), **{key: value for key, value in initial.items() if key != "metadata"}}
+        body = merged({"metadata": _identity(seen)}, initial)
         return await self._send(resource, body, keeper, uid=seen.metadata.uid)
 
     def _is_settled(self, resource: Resource[Any], wanted: Mapping[str, Any], seen: Document, subresource: str) -> bool:
@@ -188,7 +200,7 @@ class Writer:
 
     async def _send(
         self, resource: Resource[Document], wanted: Mapping[str, Any], manager: str, *, uid: str = "",
-        subresource: str = "",
+        subresource: str = "", force: bool = True,
     ) -> Document:  # fmt: skip
         metadata = wanted["metadata"]
         body = {**wanted, "metadata": metadata | {"uid": uid}} if uid else wanted
@@ -196,7 +208,7 @@ class Writer:
         try:
             written = await self._client.apply(
                 resource, body, metadata.get("namespace", ""), name=metadata["name"], field_manager=manager,
-                force=True, subresource=subresource,
+                force=force, subresource=subresource,
             )  # fmt: skip
         except Invalid as error:
             if uid and any(cause.field == "metadata.uid" for cause in error.causes):

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import msgspec
 
+from shoal.api.meta.scan import members
+
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, rename="camel"):
     """The base of everything that is read from or written to the wire: camelCase there, snake_case here."""
@@ -90,10 +92,10 @@ class PartialObject(Object, frozen=True, kw_only=True):
     def salvage(cls, data: bytes | msgspec.Raw) -> PartialObject:
         """As much of an object's identity as can be read of one that does not decode."""
         try:
-            fields = msgspec.json.decode(data).get("metadata", {})
+            fields = msgspec.json.decode(dict(members(bytes(data))).get("metadata", b"{}"))
             known = {key: fields.get(key) for key in ("name", "namespace", "uid", "resourceVersion")}
             metadata = {key: value for key, value in known.items() if isinstance(value, str)}
-        except (msgspec.DecodeError, AttributeError):
+        except (msgspec.DecodeError, AttributeError, RecursionError):
             metadata = {}
         return msgspec.convert({"metadata": metadata}, cls)
 

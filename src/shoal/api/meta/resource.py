@@ -92,4 +92,6 @@ class Resource(Generic[T]):
                 decoded = Document.of(decoded)
         except msgspec.DecodeError as error:
             raise DecodeError(self, PartialObject.salvage(data), str(error)) from error
+        except RecursionError as error:
+            raise DecodeError(self, PartialObject.salvage(data), "it is nested too deep") from error
         return decoded  # type: ignore[no-any-return]
