@@ -49,6 +49,7 @@ lock: setup ## pin the requirements anew after a change in pyproject.toml (UPGRA
 	$(COMPILE) --output-file requirements/core.txt
 	$(COMPILE) --extra dev --output-file requirements/dev.txt
 	$(COMPILE) --extra bench --output-file requirements/bench.txt
+	$(subst pyproject.toml,requirements/go.in,$(COMPILE)) --output-file requirements/go.txt
 
 clean: ## remove what the targets made here (not the cache of binaries, nor a cluster's data in .shoal)
 	rm -rf $(VENV) $(BENCH_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

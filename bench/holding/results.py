@@ -136,7 +136,7 @@ def comparisons(found: Holdings, sizes: Sizes) -> list[Comparison]:
         holding(f"memory, {pods} whole", "MB", megabytes, "whole", "lightkube"),
         many,
         following("lightkube", Budget(at_least=1.5, shown="≥ 1.5")),
-        following("official", Budget(at_least=20, shown="≥ 20")),
+        following("official", Budget(at_least=10, shown="≥ 10")),
     ]
 
 

