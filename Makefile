@@ -4,7 +4,7 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 # What is given to the command that a target runs: make test ARGS="-k queue -x"
 ARGS ?=
-# Which benches run: make bench BENCH=bench/reconcile.py
+# Which benches run: make bench BENCH=bench/runtime.py ARGS=--quick
 BENCH ?= $(wildcard bench/[a-z]*.py)
 
 COMPILE = $(VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \

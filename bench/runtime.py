@@ -21,13 +21,23 @@ from bench.figures.machine import facts
 from bench.figures.table import WIDTH, show
 from bench.holding import results as pods
 from bench.race import results as operators
+from bench.race.heats import Fallen
+from bench.race.track import WrongResult
+from shoal.cluster.kubernetes import MissingBinaries, StartFailed
 
 PACKAGES = ("shoal", "aiohttp", "msgspec", "uvloop", "kopf", "kubernetes", "lightkube")
 
 
 def main() -> int:
-    arguments = parse()
     told = Console(stderr=True, soft_wrap=True, highlight=False)
+    try:
+        return measure(parse(), told)
+    except (MissingBinaries, StartFailed, Fallen, WrongResult) as error:
+        told.print(f"bench: {error}", markup=False)
+        return 1
+
+
+def measure(arguments: argparse.Namespace, told: Console) -> int:
     measured_on = facts(PACKAGES)
     sections = {}
     raw = {}

@@ -1,9 +1,10 @@
 """The operator on kopf, as its documentation teaches it and as quick as its settings allow.
 
 kopf brings no client for children: its users bring one, most of them the official one. Here that is its asyncio form,
-quicker by a third than the synchronous one in kopf's threads that the documentation shows. ``kopf_plain`` spares even
-that. uvloop as kopf's own command uses it, no events posted, no scanning for new kinds, the first list as a stream,
-logs only of what goes wrong, no limit of the objects at once (with one, it handles that many every five seconds).
+which takes less than the synchronous one in threads that the documentation shows; ``kopf_plain`` spares even that.
+
+uvloop as kopf's own command uses it, no events posted, no scanning for new kinds, the first list as a stream, logs only
+of what goes wrong, no limit of the objects at once (with one, it handles that many every five seconds).
 """
 
 import logging

@@ -1,6 +1,6 @@
 """The operator on kopf, its children made by plain requests on the HTTP library that kopf itself stands on.
 
-Nobody writes operators so; it is the least that kopf alone costs.
+Few operators are written so; it shows what kopf alone costs.
 """
 
 import os

@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -120,9 +120,9 @@ class HttpTransport:
         prepared = self._prepare(signature)
         limit = self._patience
         if request.timeout is not None:
-            limit = aiohttp.ClientTimeout(total=request.timeout, sock_connect=self._connect_timeout)
+            limit = _limit(request.timeout, self._connect_timeout)
         try:
-            async with self._opened_pools().requests.request(
+            answer = await self._opened_pools().requests.request(
                 request.method,
                 request_url(self._base, request),
                 headers=prepared.headers_for(request),
@@ -130,8 +130,9 @@ class HttpTransport:
                 timeout=limit,
                 allow_redirects=False,
                 **prepared.route,
-            ) as answer:
-                return Response(answer.status, answer.headers, await answer.read())
+            )
+            # Reading to the end gives the connection back, and a fault on the way closes it: no context is needed.
+            return Response(answer.status, answer.headers, await answer.read())
         except FAULTS as error:
             raise self._fault(request, error) from harmless(error)
 
@@ -232,8 +233,19 @@ def request_url(base: str, request: Request) -> URL:
     if not _PLAIN_PATH.fullmatch(path):
         path = quote(path, safe="/:@!$&'()*+,;=%")
     if request.query:
-        return URL(f"{base}{path}?{urlencode(request.query)}", encoded=True)
+        query = request.query if isinstance(request.query, tuple) else tuple(request.query.items())
+        return URL(f"{base}{path}?{_encoded(query)}", encoded=True)
     return URL(base + path, encoded=True)
+
+
+@lru_cache
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(query)
+
+
+@lru_cache
+def _limit(total: float, connect: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=total, sock_connect=connect)
 
 
 class _Prepared:
