@@ -50,15 +50,17 @@ def measure(arguments: argparse.Namespace, told: Console) -> int:
     if arguments.only in (None, "pods"):
         sizes = pods.QUICK if arguments.quick else pods.Sizes()
         found = pods.measure(sizes, rounds=arguments.rounds, say=told.print)
-        sections[f"Pods of {pods.pod_size() / 1000:.1f} KB"] = pods.comparisons(found, sizes)
+        sections[f"{sizes.pods:,} pods of {pods.pod_size() / 1000:.1f} KB, read and held"] = pods.comparisons(
+            found, sizes
+        )
         raw["pods"] = pods.raw(found)
     as_json = arguments.output == "json"
     show(sections, measured_on, Console(stderr=as_json, width=WIDTH))
     if as_json:
         print(json.dumps({"measured on": measured_on, "rounds": arguments.rounds, **raw}, indent=2))
-    missed = [line.what for lines in sections.values() for line in lines if line.verdict == "MISSED"]
+    missed = [str(line) for lines in sections.values() for line in lines if line.verdict == "MISSED"]
     if missed:
-        told.print(f"missed: {len(missed)} of the budgets ({'; '.join(missed)})")
+        told.print(f"missed: {'; '.join(missed)}")
     return 1 if missed else 0
 
 

@@ -57,6 +57,9 @@ class Comparison:
     """Why the peer was not run."""
     budget: Budget | None = None
 
+    def __str__(self) -> str:
+        return f"{self.what} ({self.peer_name})" if self.peer_name else self.what
+
     @property
     def ratio(self) -> Sample | None:
         return self.ours.over(self.peer) if self.peer is not None else None

@@ -17,7 +17,7 @@ def show(sections: Mapping[str, Sequence[Comparison]], facts: Sequence[str], con
     """Prints the medians of each part with the spread of their ratios, and what was measured on."""
     for title, comparisons in sections.items():
         table = Table(title=title, title_justify="left", width=WIDTH, box=box.SIMPLE_HEAD, pad_edge=False)
-        table.add_column("what", ratio=1, no_wrap=True)
+        table.add_column("what", ratio=1, min_width=22, no_wrap=True)
         table.add_column("ours", justify="right", no_wrap=True)
         table.add_column("peer", justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)

@@ -101,7 +101,7 @@ def comparisons(found: Holdings, sizes: Sizes) -> list[Comparison]:
             return Sample.of([followed.changes / followed.seconds for followed in of_name])
 
         return Comparison(
-            what="changes a second, trimmed",
+            what="trimmed: changes",
             unit="/s",
             ours=rates(found.followed["trimmed"]),
             peer_name=_NAMES[peer] + (" informer" if peer == "official" else " watch"),
@@ -116,24 +116,23 @@ def comparisons(found: Holdings, sizes: Sizes) -> list[Comparison]:
     def megabytes(held: Held) -> float:
         return held.memory / 1e6
 
-    pods = f"{sizes.pods:,} pods"
     limit = 1000 * sizes.many_pods / 100_000
     many = Comparison(
-        what=f"memory, {sizes.many_pods:,} pods trimmed",
+        what=f"{sizes.many_pods:,}: memory held",
         unit="MB",
         ours=Sample.of([megabytes(held) for held in found.held["many"]]),
         budget=Budget(at_most=limit, shown=f"≤ {limit:,.0f} MB"),
     )
     return [
-        holding(f"CPU to read {pods}, trimmed", "s", cpu, "trimmed", "official", _at_most(20)),
-        holding(f"memory, {pods} trimmed", "MB", megabytes, "trimmed", "official", _at_most(10)),
-        holding(f"CPU to read {pods}, trimmed", "s", cpu, "trimmed", "lightkube", _at_most(4)),
-        holding("… with its collector off", "s", cpu, "trimmed", "lightkube without gc"),
-        holding(f"memory, {pods} trimmed", "MB", megabytes, "trimmed", "lightkube", _at_most(4)),
-        holding(f"CPU to read {pods}, whole", "s", cpu, "whole", "official", _at_most(10)),
-        holding(f"memory, {pods} whole", "MB", megabytes, "whole", "official", _at_most(2)),
-        holding(f"CPU to read {pods}, whole", "s", cpu, "whole", "lightkube"),
-        holding(f"memory, {pods} whole", "MB", megabytes, "whole", "lightkube"),
+        holding("trimmed: CPU to read", "s", cpu, "trimmed", "official", _at_most(20)),
+        holding("trimmed: memory held", "MB", megabytes, "trimmed", "official", _at_most(10)),
+        holding("trimmed: CPU to read", "s", cpu, "trimmed", "lightkube", _at_most(4)),
+        holding("trimmed: CPU to read", "s", cpu, "trimmed", "lightkube without gc"),
+        holding("trimmed: memory held", "MB", megabytes, "trimmed", "lightkube", _at_most(4)),
+        holding("whole: CPU to read", "s", cpu, "whole", "official", _at_most(10)),
+        holding("whole: memory held", "MB", megabytes, "whole", "official", _at_most(2)),
+        holding("whole: CPU to read", "s", cpu, "whole", "lightkube"),
+        holding("whole: memory held", "MB", megabytes, "whole", "lightkube"),
         many,
         following("lightkube", Budget(at_least=1.5, shown="≥ 1.5")),
         following("official", Budget(at_least=10, shown="≥ 10")),
@@ -142,7 +141,7 @@ def comparisons(found: Holdings, sizes: Sizes) -> list[Comparison]:
 
 _NEEDS = {"lightkube": "lightkube", "lightkube without gc": "lightkube", "official": "kubernetes"}
 _NAMES: Mapping[str, str] = {
-    "official": "official client",
+    "official": "official",
     "lightkube": "lightkube",
     "lightkube without gc": "lightkube, gc off",
 }

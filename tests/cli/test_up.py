@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from shoal.cluster.kubernetes import Binaries
+from tests.support import command
 from tests.support.kube_fixture import kubectl_for
 from tests.support.waiting import is_alive, wait_until
 
@@ -105,7 +106,8 @@ def test_a_signal_stops_everything_within_ten_seconds_even_if_inherited_as_ignor
 
 def test_detached_it_runs_until_it_is_told_to_stop(shoal: Shoal) -> None:
     before = shoal("status")
-    assert (before.returncode, before.stdout.splitlines()[1].split()) == (1, ["shoal", "not", "running"])
+    assert before.returncode == 1
+    assert f"not running in {shoal.data_dir}" in before.stdout
 
     started = subprocess.run(shoal.up("--detach"), capture_output=True, text=True, check=False, timeout=60)
     assert (started.returncode, started.stderr) == (0, "")
@@ -126,7 +128,9 @@ def test_a_data_dir_belongs_to_one(shoal: Shoal) -> None:
     with shoal.foreground() as (process, _):
         second = subprocess.run(shoal.up(), capture_output=True, text=True, check=False, timeout=60)
         assert second.returncode == 1
-        assert f"{shoal.data_dir} is in use by process {process.pid}: stop it with `shoal down`" in second.stderr
+        assert (
+            f"{shoal.data_dir} is in use by process {process.pid}: stop it with `shoal down --data-dir" in second.stderr
+        )
         assert shoal("status").returncode == 0
 
 
@@ -168,9 +172,24 @@ def test_a_start_can_be_given_up(hanging: Shoal) -> None:
         wait_until(log.exists, "kube-apiserver to be started")
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(10) == 3
         assert time.monotonic() - started < 10
     assert hanging.status()["running"] is False
+
+
+def test_a_folder_that_holds_other_things_is_left_alone(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir(mode=0o755)
+    (mine / "letter").write_text("dear")
+    for options, code, said in (
+        ([f"--data-dir={mine}"], 1, "holds other things: choose a new or empty folder"),
+        ([f"--data-dir={mine / 'letter'}"], 1, "is a file: choose another --data-dir"),
+        (["--data-dir="], 2, "name a folder of its own"),
+    ):
+        refused = command.shoal("up", *options)
+        assert (refused.returncode, said in refused.stderr) == (code, True), refused.stderr
+    assert [path.name for path in mine.iterdir()] == ["letter"]
+    assert mine.stat().st_mode & 0o777 == 0o755
 
 
 def test_while_it_starts_status_says_not_ready(hanging: Shoal) -> None:

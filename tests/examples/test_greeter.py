@@ -42,8 +42,7 @@ def test_the_example_runs_heals_and_stops(kube: RealKubernetes, kubectl: Kubectl
     definition = subprocess.run([sys.executable, EXAMPLE, "--crd"], capture_output=True, text=True, check=True).stdout
     kubectl("apply", "-f", "-", stdin=definition)
     kubectl("wait", "--for=condition=Established", f"crd/{json.loads(definition)['metadata']['name']}")
-    greeting = {"apiVersion": "example.shoal.dev/v1", "kind": "Greeting", "spec": {"name": "Ann"}}
-    kubectl.apply({**greeting, "metadata": {"name": "ann"}}, namespace=namespace)
+    kubectl("apply", "-f", str(EXAMPLE.with_name("greeting.yaml")), namespace=namespace)
     environment = {**os.environ, "KUBECONFIG": str(kube.kubeconfig)}
     process = subprocess.Popen([sys.executable, EXAMPLE], env=environment, stderr=subprocess.PIPE, text=True)
     try:

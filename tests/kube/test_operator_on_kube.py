@@ -150,6 +150,15 @@ async def test_an_object_of_the_same_name_is_never_taken_over(
         errors = manager.metrics.reconcile_errors.labels("greeter")
         await eventually(lambda: errors._value.get() >= 2)
         assert await words(client, namespace, "ann") == "mine"
+        assert manager.metrics.panics.labels("greeter")._value.get() == 0
+
+        async def told() -> list[Any]:
+            listing = await client.list(EVENTS, namespace, field_selector="involvedObject.name=ann")
+            return [event.content["message"] for event in listing.items]
+
+        assert await until(told) == [
+            f"ConfigMap {namespace}/ann-words exists and is not owned by Greeting ann: delete it, or rename Greeting ann"
+        ]
         await client.delete(MAPS, "ann-words", namespace)
 
         async def ours() -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from shoal.api.core import CONFIG_MAPS
 from shoal.api.meta import Document, Resource, owner_reference
 from shoal.cluster.kubernetes import RealKubernetes
-from shoal.kube import Client, Conflict, Foreign, Informer, NotFound, Writer
+from shoal.kube import ApiError, Client, Conflict, Foreign, Informer, NotFound, Writer
 from shoal.kube.managed_fields import difference, fields_of
 from tests.support.cluster_client import client_to, install, writes
 
@@ -249,6 +250,30 @@ async def test_an_object_made_in_the_same_moment_is_left_to_its_maker(
     left = await client.get(MAPS, "it", namespace)
     assert left.content["data"] == theirs
     assert left.metadata.owner_references == []
+
+
+async def test_an_object_of_which_we_want_nothing_but_its_name_is_made(client: Client, namespace: str) -> None:
+    writer = Writer(client, "tester")
+    made = await writer.apply(informer_with(client, MAPS), named(namespace, {}), owner=None)
+    assert made.metadata.name == "it"
+
+
+async def test_a_field_that_nobody_knows_is_refused_at_once(client: Client, namespace: str) -> None:
+    with pytest.raises(ApiError, match="dat: field not declared in schema"):
+        async with asyncio.timeout(5):
+            await Writer(client, "tester").apply(
+                informer_with(client, MAPS), named(namespace, {"dat": {"a": "1"}}), owner=None
+            )
+
+
+async def test_mistakes_of_the_caller_are_named(client: Client, namespace: str) -> None:
+    writer = Writer(client, "tester")
+    with pytest.raises(ValueError, match=r"has no metadata\.name"):
+        await writer.apply(informer_with(client, MAPS), {"metadata": {"namespace": namespace}}, owner=None)
+    with pytest.raises(ValueError, match="says kind Secret, but is written as ConfigMap"):
+        await writer.apply(informer_with(client, MAPS), named(namespace, {"kind": "Secret"}), owner=None)
+    with pytest.raises(TypeError, match="configmaps are applied whole"):
+        await writer.apply(Informer(client, CONFIG_MAPS), named(namespace, {}), owner=None)  # type: ignore[arg-type]
 
 
 async def test_initial_annotations_stay_as_well(client: Client, namespace: str) -> None:

@@ -28,6 +28,10 @@ class FaultyTransport:
         self.streams_opened = 0
         self.streams_cut = 0
 
+    @property
+    def host(self) -> str:
+        return self._transport.host
+
     async def send(self, request: Request) -> Response:
         if (delay := self.delay()) > 0:
             await asyncio.sleep(delay)

@@ -69,6 +69,8 @@ class ScriptedTransport:
 
         return cls(script)
 
+    host = "scripted"
+
     async def send(self, request: Request) -> Response:
         self.requests.append(request)
         answer = await self._script(request)

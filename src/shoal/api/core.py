@@ -14,6 +14,8 @@ class ConfigMap(Object, frozen=True, kw_only=True):
 
 CONFIG_MAPS = Resource(type=ConfigMap, group="", version="v1", kind="ConfigMap", plural="configmaps")
 PODS = Resource(type=Document, group="", version="v1", kind="Pod", plural="pods")
+SERVICES = Resource(type=Document, group="", version="v1", kind="Service", plural="services")
+NODES = Resource(type=Document, group="", version="v1", kind="Node", plural="nodes", namespaced=False)
 SECRETS = Resource(type=Document, group="", version="v1", kind="Secret", plural="secrets")
 NAMESPACES = Resource(type=Document, group="", version="v1", kind="Namespace", plural="namespaces", namespaced=False)
 SERVICE_ACCOUNTS = Resource(type=Document, group="", version="v1", kind="ServiceAccount", plural="serviceaccounts")

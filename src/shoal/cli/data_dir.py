@@ -47,8 +47,13 @@ class DataDir:
         return self.path / "kubeconfig"
 
     def make(self) -> None:
-        """Makes the folder, for its owner alone."""
+        """Makes the folder, for its owner alone; one that holds something else is not touched."""
+        if self.path.exists() and not self.path.is_dir():
+            raise CommandError(f"the data dir {self.path} is a file: choose another --data-dir")
+        if self.path.exists() and not self._lock.exists() and any(self.path.iterdir()):
+            raise CommandError(f"{self.path} holds other things: choose a new or empty folder as --data-dir")
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._lock.touch(mode=0o600)
         self.log.parent.mkdir(exist_ok=True, mode=0o700)
 
     @contextmanager
@@ -62,7 +67,7 @@ class DataDir:
                 if time.monotonic() > deadline:
                     raise CommandError(
                         f"{self.path} is in use by process {self.holder()}: "
-                        "stop it with `shoal down`, or choose another --data-dir"
+                        f"stop it with `shoal down --data-dir {self.path}`, or choose another --data-dir"
                     )
                 time.sleep(0.02)
             self._forget()
@@ -81,7 +86,7 @@ class DataDir:
                 if _taken(lock, fcntl.LOCK_SH):
                     return None
                 return int(lock.read() or 0)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
 
     def write_endpoints(self, endpoints: Mapping[str, str]) -> None:

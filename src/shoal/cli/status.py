@@ -40,7 +40,7 @@ def status(
         "endpoints": endpoints,
         "parts": [{"name": one.name, "state": one.state, "pid": one.pid, "restarts": one.restarts} for one in parts],
     }
-    state = "ready" if is_ready else "not ready" if holder else "not running"
+    state = "ready" if is_ready else "not ready" if holder else f"not running in {place.path}"
     rows: list[tuple[object, ...]] = [("shoal", state, holder or "", "", endpoints.get("api", ""))]
     rows += [(one.name, one.state, one.pid, one.restarts, "") for one in parts]
     show(found, output, table=Table(rows=rows, heading=("part", "state", "pid", "restarts", "address")))

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from shoal.cli.data_dir import DataDir
-from shoal.cli.exits import CommandError
+from shoal.cli.exits import CommandError, ExitCode
 from shoal.cli.output import write
 
 EXAMPLES = {
@@ -75,6 +75,8 @@ def up(
         ipaddress.ip_address(bind)
     except ValueError:
         raise typer.BadParameter(f"{bind} is no IP address, try 127.0.0.1 or 0.0.0.0", param_hint="--bind") from None
+    if data_dir == Path():
+        raise typer.BadParameter("name a folder of its own, such as .shoal", param_hint="--data-dir")
     place = DataDir(data_dir)
     if detach:
         folders = [f"--kube-binaries={folder.absolute()}" for folder in kube_binaries or ()]
@@ -86,6 +88,7 @@ def up(
 def _foreground(place: DataDir, *, bind: str, api_port: int, kube_binaries: list[Path], ready: int | None) -> None:
     from shoal.cli.supervisor import stopping_on_signals, supervise  # noqa: PLC0415 - other commands do without
 
+    is_ready = False
     with stopping_on_signals():
         from shoal.api.definitions import ALL  # noqa: PLC0415
         from shoal.cluster.kubernetes import RealKubernetes, StartFailed, find_binaries  # noqa: PLC0415
@@ -105,6 +108,8 @@ def _foreground(place: DataDir, *, bind: str, api_port: int, kube_binaries: list
         )
 
         def announce() -> None:
+            nonlocal is_ready
+            is_ready = True
             line = f"Shoal is ready: api {cluster.server}, kubeconfig {_shortest(cluster.kubeconfig)}\n"
             write(line)
             if ready is not None:
@@ -116,6 +121,9 @@ def _foreground(place: DataDir, *, bind: str, api_port: int, kube_binaries: list
         except StartFailed as error:
             sys.stderr.write(f"{error.tail}\n")
             raise CommandError(f"{error.part} {error.what}: the end of its log {error.log} is above") from error
+    if not is_ready:
+        raise typer.Exit(ExitCode.CANCELLED)
+    write("Shoal is stopped\n")
 
 
 def _detached(place: DataDir, options: list[str]) -> None:

@@ -17,6 +17,7 @@ from shoal.kube.errors import (
     Invalid,
     NotFound,
     NotLeading,
+    ReconcileError,
     TooManyRequests,
     Unauthorized,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "NotFound",
     "NotLeading",
     "NotSynced",
+    "ReconcileError",
     "Recorder",
     "Requeue",
     "Retry",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
+import structlog
 from prometheus_client import Counter, Histogram
 
 from shoal.api.meta.objects import HasMetadata, PartialObject
@@ -27,6 +28,8 @@ from shoal.kube.errors import ApiError, Conflict, ConnectionFault, error_from_re
 from shoal.kube.metrics import Metrics
 from shoal.kube.transport import Request, Response, Transport
 from shoal.kube.watch import WatchEvent, event_batches
+
+log = structlog.get_logger("shoal.kube.client")
 
 T = TypeVar("T", bound=HasMetadata)
 R = TypeVar("R")
@@ -95,7 +98,7 @@ class Client:
         self._rate_limit = rate_limit
         self._retry = retry
         self._timeout = timeout
-        self._host = host
+        self._host = host or transport.host
         self._known_meters: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
 
     # Reading
@@ -394,7 +397,9 @@ class Client:
                 )
                 code = str(response.status)
                 refused = response.status == 429 and retry_refusals
-                may_retry = refused or (twice_safe and response.status in (500, 502, 503, 504))
+                # An apply of a field that the schema does not know is answered with 500, each time.
+                passing = (502, 503, 504) if content_type == APPLY else (500, 502, 503, 504)
+                may_retry = refused or (twice_safe and response.status in passing)
             failures += 1
             delay = self._retry.backoff.delay(failures)
             if isinstance(failure, ApiError) and failure.retry_after is not None:
@@ -402,6 +407,8 @@ class Client:
             if not may_retry or time.monotonic() - started + delay > self._retry.within:
                 raise failure
             self.metrics.request_retries.labels(code, method, self._host).inc()
+            if failures == 1:
+                log.warning("trying again", error=str(failure), give_up_after=self._retry.within)
             await asyncio.sleep(delay)
 
     async def _send(self, request: Request) -> Response:
@@ -448,6 +455,9 @@ async def retry_on_conflict(attempt: Callable[[], Awaitable[R]], *, tries: int =
 def encode(resource: Resource[Any], body: Body) -> bytes:
     """An object as JSON that says what it is."""
     content = msgspec.to_builtins(body) if isinstance(body, msgspec.Struct) else body
+    for field, ours in (("apiVersion", resource.api_version), ("kind", resource.kind)):
+        if content.get(field) not in (None, "", ours):
+            raise ValueError(f"the object says {field} {content[field]}, but is written as {ours}: make them agree")
     return msgspec.json.encode({**content, "apiVersion": resource.api_version, "kind": resource.kind})
 
 

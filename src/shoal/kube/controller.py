@@ -27,7 +27,7 @@ from structlog.contextvars import bind_contextvars
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube import changes, freshness
 from shoal.kube.cache import Cache
-from shoal.kube.errors import ApiError, Conflict, ConnectionFault, NotLeading
+from shoal.kube.errors import ApiError, Conflict, ConnectionFault, NotLeading, ReconcileError
 from shoal.kube.freshness import WriteLog
 from shoal.kube.informer import Change, Informer
 from shoal.kube.metrics import Metrics
@@ -47,7 +47,7 @@ class Requeue:
     after: float
 
 
-class TerminalError(Exception):
+class TerminalError(ReconcileError):
     """This object cannot be reconciled as it is: trying again is of no use until it changes."""
 
 
@@ -85,6 +85,8 @@ class Controller:
         retries: RetryLimits = RetryLimits(),
         namespace: str = "",
     ) -> None:
+        if not name or workers < 1:
+            raise ValueError(f"a controller needs a name and at least one worker, not {name!r} and {workers}")
         self.name = name
         self.resource = resource
         self.namespace = namespace
@@ -101,8 +103,17 @@ class Controller:
         self._resting: set[asyncio.Task[None]] = set()
         self._wired: _Wired | None = None
 
-    def connect(self, cache: Cache, metrics: Metrics, on_undecodable: Callable[[DecodeError], None]) -> None:
-        """Asks the cache for what this controller watches; what it sees waits in the queue until ``run``."""
+    def connect(
+        self,
+        cache: Cache,
+        metrics: Metrics,
+        on_undecodable: Callable[[DecodeError], None],
+        on_problem: Callable[[Resource[Any], Any, str], None] = lambda resource, found, problem: None,
+    ) -> None:
+        """Asks the cache for what this controller watches; what it sees waits in the queue until ``run``.
+
+        ``on_problem`` is told of the objects that a reconcile could not do anything for, and why.
+        """
         queue = WorkQueue(self.name, metrics, retries=self._retries)
         primary: Informer[Any] | None = None
         for watch in self._watches:
@@ -124,6 +135,7 @@ class Controller:
             metrics,
             queue,
             primary,
+            on_problem,
             active=metrics.active_workers.labels(self.name),
             reconcile_time=metrics.reconcile_time.labels(self.name),
             results={result: metrics.reconciles.labels(self.name, result) for result in _RESULTS},
@@ -230,6 +242,9 @@ class Controller:
         """What follows from the errors of one reconcile; there are several where it did things at once."""
         wired.metrics.reconcile_errors.labels(self.name).inc()
         said = "; ".join(map(str, errors))
+        found = wired.primary.store.get(key)
+        if found is not None and any(isinstance(error, ReconcileError) for error in errors):
+            wired.on_problem(self.resource, found, said)
         if all(isinstance(error, TerminalError) for error in errors):
             wired.metrics.terminal_errors.labels(self.name).inc()
             wired.queue.forget(key)
@@ -267,12 +282,13 @@ class _Wired:
     metrics: Metrics
     queue: WorkQueue
     primary: Informer[Any]
+    on_problem: Callable[[Resource[Any], Any, str], None]
     active: Gauge
     reconcile_time: Histogram
     results: Mapping[str, Counter]
 
 
-_FORESEEN = (ApiError, ConnectionFault, TimeoutError, NotLeading, TerminalError)
+_FORESEEN = (ApiError, ConnectionFault, TimeoutError, NotLeading, ReconcileError)
 
 
 def _single(error: Exception) -> Iterator[Exception]:

@@ -157,5 +157,9 @@ class ConnectionFault(Exception):
         super().__init__(message)
 
 
+class ReconcileError(Exception):
+    """What keeps a reconcile from its goal, in one sentence; it is logged without a stack, and tried again later."""
+
+
 class NotLeading(Exception):
     """This process does not hold the lease (any more), so it must not write."""

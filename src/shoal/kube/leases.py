@@ -114,6 +114,11 @@ class FencedTransport:
         self._transport = transport
         self._fence = fence
 
+    @property
+    def host(self) -> str:
+        """The server behind."""
+        return self._transport.host
+
     async def send(self, request: Request) -> Response:
         """Reads pass; a write passes while the lease is held, and has no longer than that."""
         if request.method == "GET":

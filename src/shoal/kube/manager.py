@@ -19,7 +19,7 @@ from typing import Any
 
 import structlog
 
-from shoal.api.meta.resource import DecodeError
+from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube.backoff import TokenBucket
 from shoal.kube.cache import Cache
 from shoal.kube.client import Client, Retry
@@ -80,6 +80,7 @@ class Manager:
             FencedTransport(transport, self._fence),
             metrics=self.metrics,
             rate_limit=TokenBucket(rate=limit[0], burst=limit[1]) if limit else None,
+            host=transport.host,
         )
         self.cache = Cache(self.client, namespace=settings.namespace, pace=settings.pace)
         self.events = Recorder(self.client, name)
@@ -91,6 +92,7 @@ class Manager:
                 metrics=self.metrics,
                 retry=Retry(within=election.retry_every),
                 timeout=election.renew_within / 2,
+                host=transport.host,
             )
             self._elector = Elector(unfenced, election, self._fence)
         self._controllers: list[Controller] = []
@@ -105,7 +107,9 @@ class Manager:
 
     def add(self, controller: Controller) -> None:
         """Adds a controller; it works while this process leads."""
-        controller.connect(self.cache, self.metrics, self._on_undecodable)
+        if controller.name in [known.name for known in self._controllers]:
+            raise ValueError(f"there is a controller {controller.name!r} already: choose another name")
+        controller.connect(self.cache, self.metrics, self._on_undecodable, self._on_problem)
         self._controllers.append(controller)
 
     def add_service(self, service: Callable[[], Awaitable[None]]) -> None:
@@ -207,7 +211,7 @@ class Manager:
             await self.events.flush(within=2.0)
         finally:
             self._working.clear()
-            await _end([stopping, events, *workers, *tasks])
+            await _end([stopping, events, *workers, *tasks], within=FALL)
 
     async def _unless_stopped(self, awaitable: Awaitable[None]) -> bool:
         """Waits for something, but not past a stop; says whether it came about."""
@@ -244,6 +248,9 @@ class Manager:
     def _on_undecodable(self, error: DecodeError) -> None:
         self.events.warning(About.undecodable(error), "DecodeFailed", error.problem)
 
+    def _on_problem(self, resource: Resource[Any], found: Any, problem: str) -> None:
+        self.events.warning(About.of(resource, found), "ReconcileFailed", problem)
+
     async def _measure_lag(self) -> None:
         """How late the loop comes back to us tells how late it comes to everyone."""
         while True:
@@ -269,7 +276,7 @@ async def running(manager: Manager) -> AsyncIterator[Manager]:
 
 
 async def run_until_signalled(manager: Manager) -> None:
-    """Runs a manager until SIGTERM or SIGINT, also where those were inherited as ignored."""
+    """Runs a manager until SIGTERM or SIGINT, also where those were inherited as ignored, and closes its transport."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, manager.stop)
@@ -278,6 +285,7 @@ async def run_until_signalled(manager: Manager) -> None:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+        await manager.client.close()
 
 
 async def _end(tasks: Sequence[asyncio.Future[Any]], *, within: float | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -80,7 +81,8 @@ async def serving(routes: list[web.RouteDef], address: str) -> AsyncIterator[int
         try:
             await site.start()
         except OSError as error:
-            raise OSError(f"cannot listen on {address}: {error.strerror}: choose another address") from error
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(f"cannot listen on {address}: {why}: choose another address") from error
         yield runner.addresses[0][1]
     finally:
         await runner.cleanup()

@@ -70,6 +70,11 @@ class WebSocket(Protocol):
 class Transport(Protocol):
     """Moves requests; every fault of the connection is raised as ConnectionFault."""
 
+    @property
+    def host(self) -> str:
+        """Which server it leads to, for metrics."""
+        ...
+
     async def send(self, request: Request) -> Response: ...
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]: ...
     def websocket(self, request: Request, protocols: tuple[str, ...]) -> AbstractAsyncContextManager[WebSocket]:

@@ -21,7 +21,7 @@ from shoal.api.meta.objects import Document, HasMetadata, OwnerReference
 from shoal.api.meta.ownership import is_controlled_by
 from shoal.api.meta.resource import Resource
 from shoal.kube.client import Client, Propagation
-from shoal.kube.errors import Conflict, Invalid, NotFound
+from shoal.kube.errors import Conflict, Invalid, NotFound, ReconcileError
 from shoal.kube.informer import Informer
 from shoal.kube.managed_fields import difference, fields_of, owns_any
 from shoal.kube.patches import merge_patch_between
@@ -30,15 +30,15 @@ from shoal.kube.store import Key
 _REMEMBERED = 10_000
 
 
-class Foreign(Exception):
+class Foreign(ReconcileError):
     """An object of the wanted name exists, and belongs to somebody else."""
 
     def __init__(self, resource: Resource[Any], found: HasMetadata, owner: OwnerReference) -> None:
         holder = found.metadata.controller
-        whose = f"belongs to {holder.kind} {holder.name}" if holder else "has no owner"
+        whose = f"belongs to {holder.kind} {holder.name}" if holder else f"is not owned by {owner.kind} {owner.name}"
         super().__init__(
-            f"{resource.kind} {Key(found.metadata.namespace, found.metadata.name)} {whose}, not to {owner.kind} "
-            f"{owner.name}: delete or rename it"
+            f"{resource.kind} {Key(found.metadata.namespace, found.metadata.name)} exists and {whose}: "
+            f"delete it, or rename {owner.kind} {owner.name}"
         )
 
 
@@ -64,6 +64,10 @@ class Writer:
         fields that are set when the child is made and belong to others from then on.
         """
         resource = children.resource
+        if resource.type is not Document:
+            raise TypeError(f"{resource.plural} are applied whole: give the informer of the resource's documents()")
+        if not wanted.get("metadata", {}).get("name"):
+            raise ValueError(f"the {resource.kind} to apply has no metadata.name: give it one")
         body = with_owner(wanted, owner)
         namespace, name = body["metadata"].get("namespace", ""), body["metadata"]["name"]
         seen = children.get(name, namespace)
@@ -81,10 +85,12 @@ class Writer:
             return seen
         return await self._send(resource, body, self.manager, uid=seen.metadata.uid)
 
-    async def apply_status(self, resource: Resource[Document], seen: Document, status: Mapping[str, Any]) -> Document:
+    async def apply_status(
+        self, resource: Resource[Document], seen: Document, status: Mapping[str, Any] | msgspec.Struct
+    ) -> Document:
         """Makes a status so by server-side apply: for kinds whose condition list is a map by type."""
         identity = {"name": seen.metadata.name, "namespace": seen.metadata.namespace}
-        body = {"metadata": {key: value for key, value in identity.items() if value}, "status": status}
+        body = {"metadata": {key: value for key, value in identity.items() if value}, "status": _plain(status)}
         if self._is_settled(resource, body, seen, "status"):
             return seen
         return await self._send(resource, body, self.manager, uid=seen.metadata.uid, subresource="status")
@@ -171,7 +177,9 @@ class Writer:
     ) -> Document:
         """Makes an object that is not there; one that somebody else makes in the same moment is left to them."""
         made = await self._send(resource, wanted, self.manager, force=False)
-        others = [entry for entry in made.content["metadata"]["managedFields"] if entry["manager"] != self.manager]
+        others = [
+            entry for entry in made.content["metadata"].get("managedFields", ()) if entry["manager"] != self.manager
+        ]
         if others and owner is not None:
             # It was there after all, and had none of our fields: we take them back, and our claim with them.
             await self._send(resource, {"metadata": _identity(made)}, self.manager, uid=made.metadata.uid)

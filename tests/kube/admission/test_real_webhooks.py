@@ -255,6 +255,11 @@ class TestCertificates:
         assert secret.content["type"] == "kubernetes.io/tls"
         assert sorted(secret.content["data"]) == ["ca.crt", "ca.key", "tls.crt", "tls.key"]
 
+    async def test_a_missing_namespace_is_said_and_not_tried_for_ever(self, client: Client) -> None:
+        source = SelfMade(SecretStore(client, namespace="no-such-namespace"), LOOPBACK)
+        with pytest.raises(NotFound, match="no-such-namespace"):
+            await asyncio.wait_for(source.current(), 10)
+
     async def test_no_request_fails_while_authority_and_certificate_are_exchanged(
         self, client: Client, queues: Resource[Queue], namespace: str
     ) -> None:

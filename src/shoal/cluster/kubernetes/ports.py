@@ -7,6 +7,7 @@ too; nobody who does not set it can, nor can anyone who reserves a port this way
 
 from __future__ import annotations
 
+import errno
 import socket
 from types import TracebackType
 
@@ -35,6 +36,8 @@ class ReservedPort:
                 claim.bind((host, port))
                 claim.listen(1)
             except OSError as error:
+                if error.errno == errno.EADDRNOTAVAIL:
+                    raise OSError(f"{host} is no address of this machine: choose another one to bind to") from error
                 raise PortTaken(host, port, error.strerror or str(error)) from error
             claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             self.number: int = claim.getsockname()[1]

@@ -73,10 +73,14 @@ class SecretStore:
         encoded = {key: base64.b64encode(value).decode() for key, value in files.items()}
         try:
             if version is None:
+                # NotFound is no race here: the namespace is missing, and whoever set us up must hear of it.
                 await self._client.create(SECRETS, self._new(encoded), self._namespace)
-            else:
-                changed = version.content | {"data": (version.content.get("data") or {}) | encoded}
-                await self._client.update(SECRETS, changed, self._namespace, name=self._name)
+                return
+        except Conflict as error:
+            raise ChangedMeanwhile(f"Secret {self._namespace}/{self._name}") from error
+        try:
+            changed = version.content | {"data": (version.content.get("data") or {}) | encoded}
+            await self._client.update(SECRETS, changed, self._namespace, name=self._name)
         except (Conflict, NotFound) as error:
             raise ChangedMeanwhile(f"Secret {self._namespace}/{self._name}") from error
 

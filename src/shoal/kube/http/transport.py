@@ -65,6 +65,11 @@ class HttpTransport:
         self._prepared: _Prepared | None = None
         self._is_closed = False
 
+    @property
+    def host(self) -> str:
+        """The server's host and port, or the path of its socket."""
+        return self.connection.server.rpartition("://")[2].rstrip("/")
+
     def __repr__(self) -> str:
         return f"<HttpTransport to {self.connection.server}>"
 
