@@ -50,9 +50,8 @@ def measure(arguments: argparse.Namespace, told: Console) -> int:
     if arguments.only in (None, "pods"):
         sizes = pods.QUICK if arguments.quick else pods.Sizes()
         found = pods.measure(sizes, rounds=arguments.rounds, say=told.print)
-        sections[f"{sizes.pods:,} pods of {pods.pod_size() / 1000:.1f} KB, read and held"] = pods.comparisons(
-            found, sizes
-        )
+        title = f"{sizes.pods:,} pods of {pods.pod_size() / 1000:.1f} KB, against the official client and lightkube"
+        sections[title] = pods.comparisons(found, sizes)
         raw["pods"] = pods.raw(found)
     as_json = arguments.output == "json"
     show(sections, measured_on, Console(stderr=as_json, width=WIDTH))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -16,17 +15,18 @@ WIDTH = 100
 def show(sections: Mapping[str, Sequence[Comparison]], facts: Sequence[str], console: Console) -> None:
     """Prints the medians of each part with the spread of their ratios, and what was measured on."""
     for title, comparisons in sections.items():
-        table = Table(title=title, title_justify="left", width=WIDTH, box=box.SIMPLE_HEAD, pad_edge=False)
-        table.add_column("what", ratio=1, min_width=22, no_wrap=True)
-        table.add_column("ours", justify="right", no_wrap=True)
-        table.add_column("peer", justify="right", no_wrap=True)
-        table.add_column("", no_wrap=True)
-        table.add_column("ratio (rounds)", justify="right", no_wrap=True)
-        table.add_column("budget", justify="right", no_wrap=True)
-        table.add_column("", no_wrap=True)
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column("what", width=20)
+        table.add_column("ours", width=9, justify="right")
+        table.add_column("peer", width=9, justify="right")
+        table.add_column("", width=20)
+        table.add_column("ratio (rounds)", width=19, justify="right")
+        table.add_column("budget", width=10, justify="right")
+        table.add_column("", width=7)
         for comparison in comparisons:
             table.add_row(*_cells(comparison))
         console.print(table)
+        console.print()
     for fact in facts:
         console.print(fact, soft_wrap=True, highlight=False)
 
@@ -37,9 +37,9 @@ def _cells(comparison: Comparison) -> tuple[str, ...]:
     return (
         comparison.what,
         _figure(comparison.ours.median, unit),
-        comparison.not_run or (_figure(comparison.peer.median, unit) if comparison.peer is not None else ""),
+        _figure(comparison.peer.median, unit) if comparison.peer is not None else "",
         comparison.peer_name,
-        _spread(comparison.ratio) if comparison.ratio is not None else "",
+        comparison.not_run or (_spread(comparison.ratio) if comparison.ratio is not None else ""),
         comparison.budget.shown if comparison.budget else "",
         f"[{colour}]{verdict}[/]" if colour else verdict,
     )

@@ -101,8 +101,8 @@ def comparisons(found: Holdings, sizes: Sizes) -> list[Comparison]:
             return Sample.of([followed.changes / followed.seconds for followed in of_name])
 
         return Comparison(
-            what="trimmed: changes",
-            unit="/s",
+            what="trimmed: changes/s",
+            unit="",
             ours=rates(found.followed["trimmed"]),
             peer_name=_NAMES[peer] + (" informer" if peer == "official" else " watch"),
             peer=rates(found.followed[peer]) if peer in found.followed else None,

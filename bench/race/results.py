@@ -57,11 +57,11 @@ def comparisons(heats: Heats, absent: Mapping[str, str]) -> list[Comparison]:
 
     kopf, plain = "kopf", "kopf, plain requests"
     return [
-        compare("rate", "objects/s", lambda heat: heat.rate, "bare", "bare client", RATE_OF_BARE),
-        compare("rate", "objects/s", lambda heat: heat.rate, "kopf_operator", kopf, RATE_OF_KOPF),
+        compare("objects a second", "", lambda heat: heat.rate, "bare", "bare client", RATE_OF_BARE),
+        compare("objects a second", "", lambda heat: heat.rate, "kopf_operator", kopf, RATE_OF_KOPF),
         compare("CPU time", "s", lambda heat: heat.cpu_seconds, "kopf_operator", kopf, CPU_OF_KOPF),
         compare("API writes", "", lambda heat: heat.writes, "kopf_operator", kopf, WRITES_OF_KOPF),
-        compare("rate", "objects/s", lambda heat: heat.rate, "kopf_plain", plain),
+        compare("objects a second", "", lambda heat: heat.rate, "kopf_plain", plain),
         compare("CPU time", "s", lambda heat: heat.cpu_seconds, "kopf_plain", plain),
         compare("CPU time", "s", lambda heat: heat.cpu_seconds, "bare", "bare client"),
         compare("peak memory", "MB", lambda heat: heat.peak_memory / 1e6, "kopf_operator", kopf),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 Check = Callable[[], str]
 """Says what is wrong, or nothing where all is well."""
@@ -31,6 +34,8 @@ class Probes:
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of both probes; ``?verbose`` lists the checks, ``/healthz/NAME`` asks one."""
+
+        from aiohttp import web  # noqa: PLC0415 - costs much to import, and most processes serve nothing
 
         def answer(checks: dict[str, Check], request: web.Request) -> web.Response:
             chosen = request.match_info.get("name", "")
@@ -61,6 +66,8 @@ class Probes:
 def metrics_route(registry: CollectorRegistry) -> web.RouteDef:
     """Serves a registry in the format that the scraper asks for."""
 
+    from aiohttp import web  # noqa: PLC0415 - costs much to import, and most processes serve nothing
+
     async def metrics(request: web.Request) -> web.Response:
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         return web.Response(body=encode(registry), headers={"Content-Type": content_type})
@@ -71,6 +78,8 @@ def metrics_route(registry: CollectorRegistry) -> web.RouteDef:
 @asynccontextmanager
 async def serving(routes: list[web.RouteDef], address: str) -> AsyncIterator[int]:
     """Serves routes on ``host:port`` (``:8080`` is every address, port 0 any free one); gives the port."""
+    from aiohttp import web  # noqa: PLC0415 - costs much to import, and most processes serve nothing
+
     host, _, port = address.rpartition(":")
     app = web.Application()
     app.add_routes(routes)

@@ -12,8 +12,6 @@ import tempfile
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cryptography import x509
-
 
 class TlsError(Exception):
     """A certificate or a key cannot be used."""
@@ -28,6 +26,8 @@ class ClientCertificate:
 
     def expires(self) -> datetime:
         """When the certificate itself (not those above it) ends."""
+        from cryptography import x509  # noqa: PLC0415 - costs much to import, and few sign in with a certificate
+
         try:
             return x509.load_pem_x509_certificate(self.chain).not_valid_after_utc
         except ValueError as error:
