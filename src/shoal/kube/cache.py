@@ -88,7 +88,6 @@ class Cache:
         collector: it is off meanwhile, and what was built is taken out of its sight afterwards.
         """
         was_enabled = gc.isenabled()
-        gc.collect()  # while there is little to look at: what is frozen below is never looked at again
         gc.disable()
         try:
             async with asyncio.timeout(within):
