@@ -18,7 +18,7 @@ from shoal.api.core import CONFIG_MAPS, NAMESPACES
 from shoal.api.meta import Object
 from shoal.cluster.kubernetes import RealKubernetes, find_binaries
 from shoal.kube import Client, HttpTransport, load_connection
-from shoal.kube.client import watch_query
+from shoal.kube.queries import watch_query
 
 CONFIG_MAP_NAMES = CONFIG_MAPS.view(Object)
 _REQUESTS = re.compile(rb"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)

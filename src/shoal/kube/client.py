@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import structlog
@@ -26,6 +26,7 @@ from shoal.kube import freshness, streams
 from shoal.kube.backoff import Backoff, TokenBucket
 from shoal.kube.errors import ApiError, Conflict, ConnectionFault, error_from_response
 from shoal.kube.metrics import Metrics
+from shoal.kube.queries import FieldValidation, Propagation, delete_options, options, selection, watch_query
 from shoal.kube.transport import Request, Response, Transport
 from shoal.kube.watch import WatchEvent, event_batches
 
@@ -34,8 +35,6 @@ log = structlog.get_logger("shoal.kube.client")
 T = TypeVar("T", bound=HasMetadata)
 R = TypeVar("R")
 Body = msgspec.Struct | Mapping[str, Any]
-Propagation = Literal["Background", "Foreground", "Orphan"]
-FieldValidation = Literal["Strict", "Warn", "Ignore"]
 
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
@@ -257,7 +256,7 @@ class Client:
     ) -> None:
         """Deletes an object; with ``uid`` only that very one. NotFound is raised where it is gone already."""
         preconditions = {"uid": uid, "resourceVersion": resource_version}
-        body = msgspec.json.encode(_delete_options(propagation, grace_seconds, preconditions))
+        body = msgspec.json.encode(delete_options(propagation, grace_seconds, preconditions))
         # Sent again without a precondition it could meet, and delete, an object that was made meanwhile.
         answer = await self._call(
             "DELETE",
@@ -280,7 +279,7 @@ class Client:
         grace_seconds: int | None = None,
     ) -> None:
         """Deletes every object that the selectors choose."""
-        body = msgspec.json.encode(_delete_options(propagation, grace_seconds, {}))
+        body = msgspec.json.encode(delete_options(propagation, grace_seconds, {}))
         query = selection(label_selector, field_selector)
         await self._call("DELETE", resource.path(namespace), query=query, body=body)
 
@@ -314,7 +313,7 @@ class Client:
             "apiVersion": "policy/v1",
             "kind": "Eviction",
             "metadata": {"name": name, "namespace": namespace},
-            "deleteOptions": _delete_options(None, grace_seconds, {"uid": uid}),
+            "deleteOptions": delete_options(None, grace_seconds, {"uid": uid}),
         }
         # A 429 is the budget's answer here, not a plea to slow down: the caller decides when to ask again.
         path = pods.path(namespace, name, "eviction")
@@ -459,68 +458,6 @@ def encode(resource: Resource[Any], body: Body) -> bytes:
         if content.get(field) not in (None, "", ours):
             raise ValueError(f"the object says {field} {content[field]}, but is written as {ours}: make them agree")
     return msgspec.json.encode({**content, "apiVersion": resource.api_version, "kind": resource.kind})
-
-
-def selection(label_selector: str = "", field_selector: str = "") -> dict[str, str]:
-    """The query that selects objects."""
-    query = {}
-    if label_selector:
-        query["labelSelector"] = label_selector
-    if field_selector:
-        query["fieldSelector"] = field_selector
-    return query
-
-
-def watch_query(
-    *,
-    resource_version: str = "",
-    label_selector: str = "",
-    field_selector: str = "",
-    initial_events: bool = False,
-    timeout_seconds: int | None = None,
-) -> dict[str, str]:
-    """The query of a watch, always with bookmarks."""
-    query = selection(label_selector, field_selector) | {"watch": "true", "allowWatchBookmarks": "true"}
-    if resource_version:
-        query["resourceVersion"] = resource_version
-    if initial_events:
-        query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-    if timeout_seconds is not None:
-        query["timeoutSeconds"] = str(timeout_seconds)
-    return query
-
-
-def options(
-    *,
-    field_manager: str = "",
-    field_validation: FieldValidation | None = None,
-    dry_run: bool = False,
-    force: bool = False,
-) -> dict[str, str]:
-    """The query of a write."""
-    query = {}
-    if field_manager:
-        query["fieldManager"] = field_manager
-    if field_validation:
-        query["fieldValidation"] = field_validation
-    if dry_run:
-        query["dryRun"] = "All"
-    if force:
-        query["force"] = "true"
-    return query
-
-
-def _delete_options(
-    propagation: Propagation | None, grace_seconds: int | None, preconditions: Mapping[str, str]
-) -> dict[str, Any]:
-    body: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    if propagation is not None:
-        body["propagationPolicy"] = propagation
-    if grace_seconds is not None:
-        body["gracePeriodSeconds"] = grace_seconds
-    if given := {key: value for key, value in preconditions.items() if value}:
-        body["preconditions"] = given
-    return body
 
 
 def _page_of(body: bytes, path: str) -> _Page:

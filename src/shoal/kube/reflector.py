@@ -24,8 +24,9 @@ import structlog
 from shoal.api.meta.objects import HasMetadata
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube.backoff import Backoff
-from shoal.kube.client import Client, Listing, watch_query
+from shoal.kube.client import Client, Listing
 from shoal.kube.errors import ApiError, BadRequest, ConnectionFault, Expired, Forbidden, Invalid, NotFound
+from shoal.kube.queries import watch_query
 from shoal.kube.watch import EventType, WatchEvent
 
 T = TypeVar("T", bound=HasMetadata)

@@ -20,11 +20,12 @@ import msgspec
 from shoal.api.meta.objects import Document, HasMetadata, OwnerReference
 from shoal.api.meta.ownership import is_controlled_by
 from shoal.api.meta.resource import Resource
-from shoal.kube.client import Client, Propagation
+from shoal.kube.client import Client
 from shoal.kube.errors import Conflict, Invalid, NotFound, ReconcileError
 from shoal.kube.informer import Informer
 from shoal.kube.managed_fields import difference, fields_of, owns_any
 from shoal.kube.patches import merge_patch_between
+from shoal.kube.queries import Propagation
 from shoal.kube.store import Key
 
 _REMEMBERED = 10_000
