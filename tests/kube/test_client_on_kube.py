@@ -24,7 +24,7 @@ from shoal.kube import (
     load_connection,
     retry_on_conflict,
 )
-from tests.support.cluster_client import client_to, until
+from tests.support.cluster_client import client_to, requests, until
 
 MAPS = CONFIG_MAPS.documents()
 NODES = Resource(type=Document, group="", version="v1", kind="Node", plural="nodes", namespaced=False)
@@ -50,10 +50,10 @@ async def make(client: Client, namespace: str, *names: str, **labels: str) -> No
 async def test_a_large_list_is_read_in_pages_at_one_version(client: Client, namespace: str) -> None:
     await make(client, namespace, *(f"m{number}" for number in range(25)), team="red")
     await make(client, namespace, "other", team="blue")
-    before = client.metrics.requests.labels("200", "GET", "")._value.get()
+    before = requests(client.metrics)
     listing = await client.list(CONFIG_MAPS, namespace, label_selector="team=red", page=10)
     assert sorted(found.metadata.name for found in listing.items) == sorted(f"m{number}" for number in range(25))
-    assert client.metrics.requests.labels("200", "GET", "")._value.get() - before == 3
+    assert requests(client.metrics) - before == 3
     named = await client.list(CONFIG_MAPS, namespace, field_selector="metadata.name=other")
     assert [found.metadata.name for found in named.items] == ["other"]
 
