@@ -13,7 +13,8 @@ from shoal.api.meta import Resource
 from shoal.api.scheduling_run_ai import BIND_REQUESTS, POD_GROUPS, QUEUES
 from shoal.cluster.kubernetes import RealKubernetes
 from shoal.kube import Client, Invalid
-from tests.support.cluster_client import CRDS, client_to, install
+from shoal.kube.admission.configuration import CUSTOM_RESOURCE_DEFINITIONS
+from tests.support.cluster_client import client_to, install
 from tests.support.kubectl import Kubectl
 
 
@@ -28,7 +29,7 @@ async def client(kube: RealKubernetes) -> AsyncIterator[Client]:
 @pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.manifest()["metadata"]["name"])
 async def test_a_crd_is_accepted_as_structural_and_served(client: Client, definition: Any) -> None:
     manifest = definition.manifest()
-    live = await client.get(CRDS, manifest["metadata"]["name"])
+    live = await client.get(CUSTOM_RESOURCE_DEFINITIONS, manifest["metadata"]["name"])
     conditions = {condition["type"]: condition for condition in live.content["status"]["conditions"]}
     assert conditions["Established"]["status"] == "True"
     assert conditions["NamesAccepted"]["status"] == "True"

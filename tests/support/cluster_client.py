@@ -9,23 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from shoal.api.crd import CustomResource
-from shoal.api.meta import Document, Resource
 from shoal.kube import AlreadyExists, Client, HttpTransport, Metrics, Retry, load_connection
+from shoal.kube.admission.configuration import CUSTOM_RESOURCE_DEFINITIONS
 from shoal.kube.backoff import Backoff
 from shoal.kube.queue import RetryLimits
 from shoal.kube.reflector import Pace
 
 QUICK_RETRIES = RetryLimits(backoff=Backoff(initial=0.005, cap=1.0), rate=1000, burst=1000)
 QUICK_PACE = Pace(backoff=Backoff(initial=0.05, cap=0.5, jitter=0.5), unserved=Backoff(initial=0.05, cap=0.2))
-
-CRDS = Resource(
-    type=Document,
-    group="apiextensions.k8s.io",
-    version="v1",
-    kind="CustomResourceDefinition",
-    plural="customresourcedefinitions",
-    namespaced=False,
-)
 
 
 @asynccontextmanager
@@ -48,10 +39,12 @@ async def install(client: Client, definition: CustomResource | Mapping[str, Any]
     manifest = definition.manifest() if isinstance(definition, CustomResource) else definition
     name = manifest["metadata"]["name"]
     try:
-        await client.create(CRDS, manifest)
+        await client.create(CUSTOM_RESOURCE_DEFINITIONS, manifest)
     except AlreadyExists:
         return
-    async for event in client.watch(CRDS, field_selector=f"metadata.name={name}", initial_events=True):
+    async for event in client.watch(
+        CUSTOM_RESOURCE_DEFINITIONS, field_selector=f"metadata.name={name}", initial_events=True
+    ):
         conditions = (event.object.content.get("status", {}).get("conditions") or []) if event.object else []
         if any(condition["type"] == "Established" and condition["status"] == "True" for condition in conditions):
             return
