@@ -47,8 +47,8 @@ kube-binaries: setup ## build a real Kubernetes, etcd, helm and kwok into the ca
 lock: setup ## pin the requirements anew after a change in pyproject.toml (UPGRADE=1: the newest of all)
 	@test -x $(VENV)/bin/uv || $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet uv
 	$(COMPILE) --output-file requirements/core.txt
-	$(COMPILE) --extra dev --output-file requirements/dev.txt
-	$(COMPILE) --extra bench --output-file requirements/bench.txt
+	$(COMPILE) --extra dev --extra cluster --output-file requirements/dev.txt
+	$(COMPILE) --extra bench --extra cluster --output-file requirements/bench.txt
 	$(subst pyproject.toml,requirements/go.in,$(COMPILE)) --output-file requirements/go.txt
 
 clean: ## remove what the targets made here (not the cache of binaries, nor a cluster's data in .shoal)

@@ -1,0 +1,1 @@
+"""What the server adds to a request, or refuses, before it is carried out: the built-in plugins and the webhooks."""

@@ -1,0 +1,1 @@
+"""What the server serves: each kind's names, schema and rules; and how bodies become values in their normal form."""

@@ -1,0 +1,154 @@
+"""The answers that refuse: one exception that carries the Status, and a function for each thing the server says no to.
+
+Reasons, codes, causes and wording are Kubernetes' own, since clients read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from shoal.kube.admission.fields import FieldProblem, invalid_status
+from shoal.kube.errors import Cause, Status, StatusDetails
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class Refused(Exception):
+    """A request is refused; the Status is what the client reads."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+        super().__init__(status.message)
+
+
+def qualified(resource: str, group: str) -> str:
+    """A resource as messages name it: ``pods``, ``deployments.apps``."""
+    return f"{resource}.{group}" if group else resource
+
+
+def refused(
+    code: int,
+    reason: str,
+    message: str,
+    *,
+    name: str = "",
+    group: str = "",
+    kind: str = "",
+    uid: str = "",
+    causes: Sequence[Cause] = (),
+    retry_after: int = 0,
+) -> Refused:
+    """A refusal of any sort; those below are the usual ones."""
+    details = StatusDetails(
+        name=name, group=group, kind=kind, uid=uid, causes=list(causes), retryAfterSeconds=retry_after
+    )
+    return Refused(Status(code=code, reason=reason, message=message, details=details))
+
+
+def bad_request(message: str) -> Refused:
+    """400: the request cannot be understood."""
+    return refused(400, "BadRequest", message)
+
+
+def unauthorized() -> Refused:
+    """401: no credentials that are known here."""
+    return refused(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(resource: str, group: str, name: str, why: str) -> Refused:
+    """403: this user may not, or a rule of admission says no."""
+    shown = f'{qualified(resource, group)} "{name}"' if name else qualified(resource, group)
+    message = f"{shown} is forbidden: {why}" if resource else f"forbidden: {why}"
+    return refused(403, "Forbidden", message, name=name, group=group, kind=resource)
+
+
+def not_found(resource: str, group: str, name: str) -> Refused:
+    """404: no such object."""
+    message = f'{qualified(resource, group)} "{name}" not found'
+    return refused(404, "NotFound", message, name=name, group=group, kind=resource)
+
+
+def no_such_route() -> Refused:
+    """404: no such resource, where a Status is asked for."""
+    return refused(404, "NotFound", "the server could not find the requested resource")
+
+
+def method_not_supported(resource: str, group: str, action: str) -> Refused:
+    """405: the resource is there, but not this verb of it."""
+    message = f"{action} is not supported on resources of kind {_quoted(qualified(resource, group))}"
+    return refused(405, "MethodNotAllowed", message, group=group, kind=resource)
+
+
+def not_acceptable(accepted: Iterable[str]) -> Refused:
+    """406: none of the media types that the client takes."""
+    known = ", ".join(accepted)
+    return refused(406, "NotAcceptable", f"only the following media types are accepted: {known}")
+
+
+def unsupported_media_type(accepted: Iterable[str]) -> Refused:
+    """415: the body comes in a media type that is not read here."""
+    known = ", ".join(accepted)
+    message = f"the body of the request was in an unknown format - accepted media types include: {known}"
+    return refused(415, "UnsupportedMediaType", message)
+
+
+def already_exists(resource: str, group: str, name: str) -> Refused:
+    """409: the name is taken."""
+    message = f'{qualified(resource, group)} "{name}" already exists'
+    return refused(409, "AlreadyExists", message, name=name, group=group, kind=resource)
+
+
+def conflict(resource: str, group: str, name: str, why: str = MODIFIED) -> Refused:
+    """409: the object is not what the client thought it was."""
+    message = f'Operation cannot be fulfilled on {qualified(resource, group)} "{name}": {why}'
+    return refused(409, "Conflict", message, name=name, group=group, kind=resource)
+
+
+def apply_conflict(causes: Sequence[Cause], message: str) -> Refused:
+    """409: fields that are applied belong to other managers."""
+    return refused(409, "Conflict", message, causes=causes)
+
+
+def expired(message: str) -> Refused:
+    """410: that version is no longer kept."""
+    return refused(410, "Expired", message)
+
+
+def too_large(message: str) -> Refused:
+    """413: the body, or the object, is bigger than what is kept here."""
+    return refused(413, "RequestEntityTooLarge", message)
+
+
+def invalid(kind: str, group: str, name: str, problems: Iterable[FieldProblem]) -> Refused:
+    """422: fields break rules; every one is named."""
+    return Refused(invalid_status(group, kind, name, problems))
+
+
+def unprocessable(message: str) -> Refused:
+    """422: a patch that can be read and not be carried out."""
+    return refused(422, "Invalid", message)
+
+
+def too_many_requests(message: str, *, retry_after: int = 1, causes: Sequence[Cause] = ()) -> Refused:
+    """429: not now; a disruption budget says so as well."""
+    return refused(429, "TooManyRequests", message, retry_after=retry_after, causes=causes)
+
+
+def internal_error(message: str) -> Refused:
+    """500: a fault of ours, or of a webhook that had to answer."""
+    cause = Cause(message=message)
+    return refused(500, "InternalError", f"Internal error occurred: {message}", causes=[cause])
+
+
+def unavailable(message: str) -> Refused:
+    """503: a part that is needed is not there."""
+    return refused(503, "ServiceUnavailable", message)
+
+
+def timeout(message: str, *, retry_after: int = 1, causes: Sequence[Cause] = ()) -> Refused:
+    """504: what was asked for has not come to pass in time."""
+    return refused(504, "Timeout", message, retry_after=retry_after, causes=causes)
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
