@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from shoal import __version__
-from shoal.cli import crds, down, output, status, up, version
+from shoal.cli import apiserver, crds, down, output, status, up, version
 
 SETTING_UP = "Setting up a cluster"
 ABOUT = "About Shoal"
@@ -67,5 +67,6 @@ def _add(command: Callable[..., Any], *, panel: str, examples: Mapping[str, str]
 _add(up.up, panel=SETTING_UP, examples=up.EXAMPLES)
 _add(down.down, panel=SETTING_UP, examples=down.EXAMPLES)
 _add(status.status, panel=SETTING_UP, examples=status.EXAMPLES)
+_add(apiserver.apiserver, panel=SETTING_UP, examples=apiserver.EXAMPLES)
 _add(crds.crds, panel=SETTING_UP, examples=crds.EXAMPLES)
 _add(version.version, panel=ABOUT, examples=version.EXAMPLES)

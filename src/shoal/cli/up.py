@@ -71,10 +71,7 @@ def up(
     """
     if engine is Engine.EMBEDDED:
         raise typer.BadParameter("embedded is not available yet: use --engine kube", param_hint="--engine")
-    try:
-        ipaddress.ip_address(bind)
-    except ValueError:
-        raise typer.BadParameter(f"{bind} is no IP address, try 127.0.0.1 or 0.0.0.0", param_hint="--bind") from None
+    checked_address(bind)
     if data_dir == Path():
         raise typer.BadParameter("name a folder of its own, such as .shoal", param_hint="--data-dir")
     place = DataDir(data_dir)
@@ -83,6 +80,15 @@ def up(
         _detached(place, [f"--engine={engine}", f"--bind={bind}", f"--api-port={api_port}", *folders])
     else:
         _foreground(place, bind=bind, api_port=api_port, kube_binaries=kube_binaries or [], ready=ready_descriptor)
+
+
+def checked_address(bind: str) -> str:
+    """The address that servers shall listen on, where it is one."""
+    try:
+        ipaddress.ip_address(bind)
+    except ValueError:
+        raise typer.BadParameter(f"{bind} is no IP address, try 127.0.0.1 or 0.0.0.0", param_hint="--bind") from None
+    return bind
 
 
 def _foreground(place: DataDir, *, bind: str, api_port: int, kube_binaries: list[Path], ready: int | None) -> None:
@@ -110,7 +116,7 @@ def _foreground(place: DataDir, *, bind: str, api_port: int, kube_binaries: list
         def announce() -> None:
             nonlocal is_ready
             is_ready = True
-            line = f"Shoal is ready: api {cluster.server}, kubeconfig {_shortest(cluster.kubeconfig)}\n"
+            line = f"Shoal is ready: api {cluster.server}, kubeconfig {shortest(cluster.kubeconfig)}\n"
             write(line)
             if ready is not None:
                 os.write(ready, line.encode())
@@ -159,7 +165,7 @@ def _detached(place: DataDir, options: list[str]) -> None:
     write(line)
 
 
-def _shortest(path: Path) -> Path:
+def shortest(path: Path) -> Path:
     """As a person in this folder would write it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from shoal.cluster.keyring import kubeconfig
 from shoal.cluster.kubernetes import (
     Binaries,
     MissingBinaries,
@@ -25,7 +26,6 @@ from shoal.cluster.kubernetes import (
     StartFailed,
     Unreachable,
 )
-from shoal.cluster.kubernetes.kubeconfig import kubeconfig
 from tests.support.kube_fixture import StartKube, kubectl_for
 from tests.support.kubectl import Kubectl
 from tests.support.waiting import is_alive, wait_until

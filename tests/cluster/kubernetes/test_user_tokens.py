@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.cluster.kubernetes.user_tokens import TokenKey, TokenReviewer, User, review
+from shoal.cluster.keyring import TokenKey, User
+from shoal.cluster.kubernetes.user_tokens import TokenReviewer, review
 
 KEY = TokenKey(b"0" * 32)
 

@@ -16,8 +16,10 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 class Refused(Exception):
     """A request is refused; the Status is what the client reads."""
 
-    def __init__(self, status: Status) -> None:
+    def __init__(self, status: Status, *, continues: str = "") -> None:
         self.status = status
+        self.continues = continues
+        """A token with which a list can go on all the same."""
         super().__init__(status.message)
 
 
@@ -109,9 +111,9 @@ def apply_conflict(causes: Sequence[Cause], message: str) -> Refused:
     return refused(409, "Conflict", message, causes=causes)
 
 
-def expired(message: str) -> Refused:
+def expired(message: str, *, continues: str = "") -> Refused:
     """410: that version is no longer kept."""
-    return refused(410, "Expired", message)
+    return Refused(Status(code=410, reason="Expired", message=message), continues=continues)
 
 
 def too_large(message: str) -> Refused:

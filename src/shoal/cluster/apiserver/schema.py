@@ -67,11 +67,15 @@ class Schema:
     """Of a custom kind: the JSON schema as its CRD states it, for validation, rules and OpenAPI."""
 
     go_type: str = ""
-    """Of a built-in kind: the Go type, such as ``PodSpec`` or ``[]Container``, for messages and protobuf."""
+    """Of a built-in kind: the Go type, such as ``v1.PodSpec`` or ``[]v1.Container``, for messages and protobuf."""
+    type_name: str = ""
+    """Of a built-in kind: the name of a type that several places share, such as ``core.v1.PodSpec``, for OpenAPI."""
     number: int = 0
     """Of a built-in kind: the protobuf field number."""
     is_pointer: bool = False
     """Of a built-in kind: whether unset and zero are two things."""
+    inlined: tuple[Schema, ...] = ()
+    """Of a built-in kind: the structs whose fields JSON has among these ``properties``; protobuf nests them."""
     omit: Omit = Omit.EMPTY
 
     @property

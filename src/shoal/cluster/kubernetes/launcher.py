@@ -20,13 +20,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from shoal.cluster.keyring import MASTERS, kubeconfig, webhook_kubeconfig, write_private
 from shoal.cluster.kubernetes import flags
 from shoal.cluster.kubernetes.admin import AdminApi, Unreachable
 from shoal.cluster.kubernetes.binaries import Binaries, MissingBinaries
-from shoal.cluster.kubernetes.credentials import MASTERS, Credentials
-from shoal.cluster.kubernetes.kubeconfig import kubeconfig, webhook_kubeconfig
+from shoal.cluster.kubernetes.credentials import Credentials
 from shoal.cluster.kubernetes.ports import ReservedPort
-from shoal.cluster.kubernetes.private_files import write_private
 from shoal.cluster.kubernetes.processes import Child, Spawner, end_all
 from shoal.cluster.kubernetes.user_tokens import TokenReviewer
 from shoal.kube.certificates import KeyPair, service_names

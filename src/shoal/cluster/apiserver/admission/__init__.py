@@ -1,1 +1,10 @@
-"""What the server adds to a request, or refuses, before it is carried out: the built-in plugins and the webhooks."""
+"""What the server adds to a request, or refuses, before it is carried out: the built-in plugins and the webhooks.
+
+``Chain`` is all of it in Kubernetes' order; ``Attributes`` is what it is told of a request.
+"""
+
+from shoal.cluster.apiserver.admission.attributes import Attributes, Plugin
+from shoal.cluster.apiserver.admission.chain import Chain
+from shoal.cluster.apiserver.admission.webhooks import Condition, ConditionCompiler, Equivalents, ServiceResolver
+
+__all__ = ["Attributes", "Chain", "Condition", "ConditionCompiler", "Equivalents", "Plugin", "ServiceResolver"]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from shoal.api.meta import Quantity
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.kube.admission.wire import Operation
@@ -28,6 +29,8 @@ class Attributes:
     user: User
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
+    charges: list[tuple[str, dict[str, Quantity]]] = field(default_factory=list)
+    """What was charged to which quota, to be given back where the write fails after all."""
 
 
 class Plugin(Protocol):

@@ -35,6 +35,8 @@ class Rules:
     warnings: Callable[[Object], list[str]] = lambda _new: []
     has_generation: bool = True
     """Whether metadata.generation counts the changes outside metadata and status."""
+    keeps_status: bool = False
+    """Whether a new object keeps the status that its creator gives it, as a Node does, which registers with one."""
     unconditional_update: bool = True
     """Whether a PUT without a resourceVersion is taken."""
     create_on_update: bool = False
@@ -93,6 +95,8 @@ class Kind:
     from_storage: Callable[[Object], Object] | None = None
     definition: Object | None = None
     """Of a custom kind: its CustomResourceDefinition."""
+    read: Callable[[Object, list[str]], Object] | None = None
+    """Of a custom kind: brings a body into its normal form, with its defaults, and names the fields that it drops."""
 
     @property
     def api_version(self) -> str:

@@ -1,0 +1,6 @@
+"""What is served, told to clients: discovery, and the shape of every kind as OpenAPI v3."""
+
+from shoal.cluster.apiserver.discovery.discovery import Discovery, version_order
+from shoal.cluster.apiserver.discovery.openapi import OpenApi
+
+__all__ = ["Discovery", "OpenApi", "version_order"]

@@ -1,0 +1,1 @@
+"""The way in and out: URLs, media types, representations of objects, and the HTTP server itself."""

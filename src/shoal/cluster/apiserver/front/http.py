@@ -1,0 +1,174 @@
+"""The HTTP server: connections in, calls out, and answers back as responses, streams and WebSockets."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from urllib.parse import parse_qs
+
+import structlog
+from aiohttp import WSMsgType, web
+from aiohttp.http import HttpVersion11
+
+from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade, refusal_answer
+from shoal.cluster.apiserver.refusals import bad_request, too_large
+from shoal.cluster.apiserver.service import Service
+
+BODY_LIMIT = 3 * 1024 * 1024
+
+_GZIP_FROM = 128 * 1024
+_PIECE = 256 * 1024
+_STUCK_AFTER = 30.0
+_GZIP_WINDOW = 31
+
+_log = structlog.get_logger(__name__)
+
+
+class HttpFront:
+    """Turns HTTP requests into calls of a service.
+
+    ``is_trusted`` where only the owner can connect: a socket in a folder of their own.
+    """
+
+    def __init__(self, service: Service, *, is_trusted: bool = False) -> None:
+        self._service = service
+        self._is_trusted = is_trusted
+
+    def server(self) -> web.Server:
+        """The aiohttp server; a request whose client has gone is cancelled, and a watch with it."""
+
+        loop = asyncio.get_running_loop()
+
+        def request(*parts: object) -> web.BaseRequest:
+            return web.BaseRequest(*parts, loop, client_max_size=BODY_LIMIT)  # type: ignore[misc, arg-type]
+
+        return web.Server(
+            self.handle,
+            request_factory=request,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=600,
+            max_line_size=64 * 1024,
+            max_field_size=64 * 1024,
+        )
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """One request."""
+        try:
+            call = await self._call(request)
+        except web.HTTPRequestEntityTooLarge:
+            return await _whole(request, refusal_answer(too_large(f"Request entity too large: limit is {BODY_LIMIT}")))
+        except ValueError:
+            return await _whole(request, refusal_answer(bad_request("the URL cannot be decoded")))
+        reply = await self._service.answer(call)
+        if isinstance(reply, Answer):
+            return await _whole(request, reply)
+        if isinstance(reply, Streaming):
+            return await _stream(request, reply)
+        return await _upgrade(request, reply)
+
+    async def _call(self, request: web.BaseRequest) -> Call:
+        url = request.rel_url
+        raw_query = url.raw_query_string
+        transport = request.transport
+        headers = request.headers
+        return Call(
+            method=request.method,
+            path=url.path,
+            query=parse_qs(raw_query, keep_blank_values=True, max_num_fields=200) if raw_query else {},
+            headers={name.lower(): value for name, value in headers.items()},
+            impersonation=[(name, value) for name, value in headers.items() if name.lower().startswith("impersonate-")],
+            body=await request.read() if request.body_exists else b"",
+            certificate=_certificate(transport),
+            is_trusted=self._is_trusted,
+        )
+
+
+def _certificate(transport: asyncio.Transport | None) -> bytes | None:
+    """The client's certificate, which the TLS layer has verified."""
+    session = transport.get_extra_info("ssl_object") if transport is not None else None
+    return None if session is None else session.getpeercert(binary_form=True)
+
+
+async def _whole(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+    headers = {"Content-Type": answer.content_type, "Cache-Control": "no-cache, private", **answer.headers}
+    body = answer.body
+    size = len(body) if isinstance(body, bytes) else sum(map(len, body))
+    if size < _GZIP_FROM:
+        content = body if isinstance(body, bytes) else b"".join(body)
+        return web.Response(status=answer.status, body=content, headers=headers)
+    pieces = [body] if isinstance(body, bytes) else body
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        pieces = [await asyncio.to_thread(_compressed, pieces)]
+        size = len(pieces[0])
+        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    response = web.StreamResponse(status=answer.status, headers={**headers, "Content-Length": str(size)})
+    await response.prepare(request)
+    if request.method != "HEAD":
+        for piece in pieces:
+            # Piece by piece, so that a long answer leaves room for others in between.
+            for start in range(0, len(piece), _PIECE):
+                await response.write(piece[start : start + _PIECE])
+                await asyncio.sleep(0)
+    await response.write_eof()
+    return response
+
+
+async def _stream(request: web.BaseRequest, reply: Streaming) -> web.StreamResponse:
+    headers = {"Content-Type": reply.content_type, "Cache-Control": "no-cache, private", **reply.headers}
+    response = web.StreamResponse(status=reply.status, headers=headers)
+    if request.version >= HttpVersion11:
+        response.enable_chunked_encoding()
+    await response.prepare(request)
+    chunks = reply.chunks
+    try:
+        async for chunk in chunks:
+            async with asyncio.timeout(_STUCK_AFTER):
+                await response.write(chunk)
+        await response.write_eof()
+    except TimeoutError:
+        # Whoever reads nothing for so long is cut off, and may come back.
+        if request.transport is not None:
+            request.transport.abort()
+    except ConnectionError:
+        pass
+    finally:
+        if hasattr(chunks, "aclose"):
+            await chunks.aclose()
+    return response
+
+
+async def _upgrade(request: web.BaseRequest, reply: Upgrade) -> web.StreamResponse:
+    response = web.WebSocketResponse(protocols=[reply.protocol], max_msg_size=0, heartbeat=30)
+    if not response.can_prepare(request):
+        return await _whole(request, refusal_answer(bad_request("Upgrade request required: connect by WebSocket")))
+    await response.prepare(request)
+    try:
+        await reply.serve(_ServerSocket(response))
+    except ConnectionError:
+        pass
+    finally:
+        await response.close()
+    return response
+
+
+class _ServerSocket:
+    def __init__(self, response: web.WebSocketResponse) -> None:
+        self._response = response
+
+    async def send(self, data: bytes) -> None:
+        await self._response.send_bytes(data)
+
+    async def messages(self) -> AsyncIterator[bytes]:
+        async for message in self._response:
+            if message.type is WSMsgType.BINARY:
+                yield message.data
+            elif message.type is WSMsgType.TEXT:
+                yield message.data.encode()
+
+
+def _compressed(pieces: Sequence[bytes]) -> bytes:
+    """Quick rather than small: the client is near."""
+    compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP_WINDOW)
+    return b"".join([*map(compressor.compress, pieces), compressor.flush()])

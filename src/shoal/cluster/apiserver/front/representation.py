@@ -1,0 +1,135 @@
+"""Stored objects as the bytes that a client reads.
+
+A whole object is the stored bytes behind a head with its kind, so most answers are made without decoding anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from shoal.api.meta import now
+from shoal.cluster.apiserver.front.negotiation import Form, Representation
+from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.state import State, decoded
+from shoal.cluster.apiserver.storage import Record
+from shoal.cluster.apiserver.tables import cells, columns
+from shoal.cluster.apiserver.verbs.reading import Listed
+
+_META_V1 = "meta.k8s.io/"
+
+
+class _Head(msgspec.Struct):
+    """The metadata of a stored object, untouched."""
+
+    metadata: msgspec.Raw
+
+
+_heads = msgspec.json.Decoder(_Head)
+
+
+def head(kind: Kind) -> bytes:
+    """The beginning of an object's JSON, up to the first of its stored fields."""
+    return b'{"kind":"%s","apiVersion":"%s",' % (kind.kind.encode(), kind.api_version.encode())
+
+
+def whole(kind: Kind, state: State, record: Record) -> bytes:
+    """A stored object as JSON."""
+    if kind.from_storage is None:
+        return head(kind) + record.data[1:]
+    return msgspec.json.encode(in_version(kind, state, record))
+
+
+def in_version(kind: Kind, state: State, record: Record) -> Object:
+    """A stored object as values in the version that is asked for."""
+    value = decoded(state.stored_kind(kind), record)
+    if kind.from_storage is not None:
+        value = kind.from_storage(value)
+    value["apiVersion"], value["kind"] = kind.api_version, kind.kind
+    return value
+
+
+def shown(kind: Kind, state: State, record: Record, representation: Representation) -> bytes:
+    """One stored object in a representation."""
+    if representation.form is Form.WHOLE:
+        return whole(kind, state, record)
+    if representation.form is Form.TABLE:
+        return table(kind, state, [record], representation, {"resourceVersion": str(record.revision)})
+    return metadata_alone(record, representation)
+
+
+def metadata_alone(record: Record, representation: Representation) -> bytes:
+    """An object's metadata as JSON, without reading the rest."""
+    version = representation.version.encode()
+    raw = bytes(_heads.decode(record.data).metadata)
+    return b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%s","metadata":%s}' % (version, raw)
+
+
+def page(kind: Kind, state: State, listed: Listed, representation: Representation) -> list[bytes]:
+    """A list as pieces of JSON."""
+    metadata: dict[str, Any] = {"resourceVersion": str(listed.revision)}
+    if listed.continues:
+        metadata["continue"] = listed.continues
+    if listed.remaining is not None:
+        metadata["remainingItemCount"] = listed.remaining
+    if representation.form is Form.TABLE:
+        return [table(kind, state, listed.records, representation, metadata)]
+    if representation.is_metadata:
+        items: Iterable[bytes] = (metadata_alone(record, representation) for record in listed.records)
+        start = {"kind": "PartialObjectMetadataList", "apiVersion": _META_V1 + representation.version}
+    else:
+        items = _items(kind, state, listed.records)
+        start = {"kind": kind.list_kind, "apiVersion": kind.api_version}
+    opening = msgspec.json.encode({**start, "metadata": metadata})[:-1] + b',"items":['
+    return [opening, b",".join(items), b"]}"]
+
+
+def _items(kind: Kind, state: State, records: Sequence[Record]) -> Iterable[bytes]:
+    """Items of built-in kinds do not repeat their kind; those of custom ones do."""
+    if kind.from_storage is not None:
+        if kind.is_custom:
+            return (whole(kind, state, record) for record in records)
+        return (_without_type(in_version(kind, state, record)) for record in records)
+    if kind.is_custom:
+        start = head(kind)
+        return (start + record.data[1:] for record in records)
+    return (record.data for record in records)
+
+
+def _without_type(value: Object) -> bytes:
+    return msgspec.json.encode({key: item for key, item in value.items() if key not in ("apiVersion", "kind")})
+
+
+def table(
+    kind: Kind,
+    state: State,
+    records: Sequence[Record],
+    representation: Representation,
+    metadata: dict[str, Any],
+    *,
+    with_columns: bool = True,
+) -> bytes:
+    """Objects as rows for people to read."""
+    moment = now()
+    rows = [_row(kind, state, record, representation, moment) for record in records]
+    value = {
+        "kind": "Table",
+        "apiVersion": _META_V1 + representation.version,
+        "metadata": metadata,
+        "columnDefinitions": columns(kind) if with_columns else [],
+        "rows": rows,
+    }
+    return msgspec.json.encode(value)
+
+
+def _row(kind: Kind, state: State, record: Record, representation: Representation, moment: datetime) -> dict[str, Any]:
+    value = in_version(kind, state, record)
+    row: dict[str, Any] = {"cells": cells(kind, value, moment)}
+    if representation.include == "Object":
+        row["object"] = value
+    elif representation.include != "None":
+        row["object"] = msgspec.Raw(metadata_alone(record, representation))
+    return row

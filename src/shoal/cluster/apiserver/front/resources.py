@@ -1,0 +1,193 @@
+"""Requests on resources: finds the kind, carries the verb out, and writes the answer as the client wants to read it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+import yaml
+
+from shoal.cluster.apiserver.access.user import User
+from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade
+from shoal.cluster.apiserver.front.negotiation import Form, Representation, negotiated
+from shoal.cluster.apiserver.front.representation import page, shown, table
+from shoal.cluster.apiserver.front.request_info import RequestInfo
+from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.refusals import no_such_route, refused
+from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, WriteOptions, write_options
+from shoal.cluster.apiserver.verbs.bodies import media_type, read_object
+from shoal.cluster.apiserver.verbs.creating import create
+from shoal.cluster.apiserver.verbs.deleting import DeleteOptions, delete, delete_collection
+from shoal.cluster.apiserver.verbs.list_options import list_options
+from shoal.cluster.apiserver.verbs.patching import APPLY_PATCH, patch
+from shoal.cluster.apiserver.verbs.reading import get, list_page
+from shoal.cluster.apiserver.verbs.updating import update
+from shoal.cluster.apiserver.verbs.watching import Encoding, watch
+from shoal.cluster.apiserver.verbs.writing import Workshop
+
+Special = Callable[[Asked], Awaitable[Outcome | Answer | Streaming | Upgrade]]
+"""What a subresource, or a resource that is not stored, does with a request."""
+
+_NOT_ALLOWED = "the server does not allow this method on the requested resource"
+_OBJECT_SUBRESOURCES = ("", "status")
+
+
+class Resources:
+    """Answers requests on resources. ``specials`` are by (storage, subresource, verb)."""
+
+    def __init__(self, workshop: Workshop, specials: dict[tuple[str, str, str], Special]) -> None:
+        self._workshop = workshop
+        self._state = workshop.state
+        self._specials = specials
+
+    async def answer(self, call: Call, info: RequestInfo, user: User) -> Answer | Streaming | Upgrade:
+        """Carries a request out."""
+        kind = self._kind(info)
+        asked = Asked(
+            kind=kind,
+            namespace=info.namespace if kind.namespaced else "",
+            name=info.name,
+            subresource=info.subresource,
+            user=user,
+            call=call,
+        )
+        special = self._specials.get((kind.storage, info.subresource, info.verb)) or self._specials.get(
+            ("*", info.subresource, info.verb)
+        )
+        if special is not None and (not info.subresource or info.subresource in kind.subresources):
+            return self._written(asked, await special(asked))
+        self._check_verb(kind, info)
+        if info.verb in ("get", "list"):
+            return await self._read(asked, info)
+        if info.verb == "watch":
+            return self._watch(asked, info)
+        return self._written(asked, await self._write(asked, info))
+
+    def _kind(self, info: RequestInfo) -> Kind:
+        kind = self._state.registry.find(info.group, info.version, info.resource)
+        if kind is None:
+            if self._state.registry.has_group_version(info.group, info.version):
+                raise no_such_route()
+            raise NoSuchPath
+        is_named = bool(info.name) and info.resource != "namespaces"
+        if kind.namespaced and not info.namespace and is_named:
+            raise no_such_route()
+        if not kind.namespaced and info.namespace and info.resource != "namespaces":
+            raise no_such_route()
+        if info.subresource and info.subresource not in kind.subresources:
+            raise no_such_route()
+        return kind
+
+    def _check_verb(self, kind: Kind, info: RequestInfo) -> None:
+        verbs = kind.subresources[info.subresource].verbs if info.subresource else kind.verbs
+        if info.verb not in verbs or (kind.namespaced and not info.namespace and info.verb == "create"):
+            raise refused(405, "MethodNotAllowed", _NOT_ALLOWED)
+
+    # Reading
+
+    async def _read(self, asked: Asked, info: RequestInfo) -> Answer:
+        representation = _representation(asked.call)
+        options = list_options(asked.call)
+        if info.verb == "get":
+            record = await get(self._state, asked, options)
+            return _encoded(asked, shown(asked.kind, self._state, record, representation), representation)
+        listed = await list_page(self._state, asked, options)
+        return _encoded(asked, page(asked.kind, self._state, listed, representation), representation)
+
+    def _watch(self, asked: Asked, info: RequestInfo) -> Streaming:
+        representation = _representation(asked.call)
+        kind, state = asked.kind, self._state
+        first = None
+        if representation.form is Form.TABLE:
+
+            def encode(record: Any) -> bytes:
+                metadata = {"resourceVersion": str(record.revision)}
+                return table(kind, state, [record], representation, metadata, with_columns=False)
+
+            def first(record: Any) -> bytes:
+                return table(kind, state, [record], representation, {"resourceVersion": str(record.revision)})
+
+        else:
+
+            def encode(record: Any) -> bytes:
+                return shown(kind, state, record, representation)
+
+        encoding = Encoding(key=(kind.api_version, representation), encode=encode, first=first)
+        options = list_options(asked.call)
+        _ = options.revision  # a version that cannot be read is told before the stream begins
+        return Streaming(chunks=watch(state, asked, options, encoding, name=info.name))
+
+    # Writing
+
+    async def _write(self, asked: Asked, info: RequestInfo) -> Outcome | Answer:
+        verb, call = info.verb, asked.call
+        if verb == "create":
+            asked.options = write_options(call, "CreateOptions")
+            return await create(self._workshop, asked, read_object(asked))
+        if verb == "update":
+            asked.options = write_options(call, "UpdateOptions")
+            return await update(self._workshop, asked, read_object(asked))
+        if verb == "patch":
+            is_apply = media_type(call.headers.get("content-type", "")) == APPLY_PATCH
+            asked.options = write_options(call, "PatchOptions", is_apply=is_apply)
+            return await patch(self._workshop, asked)
+        options = DeleteOptions.of(asked)
+        asked.options = WriteOptions(dry_run=options.dry_run)
+        if verb == "delete":
+            return await delete(self._workshop, asked, options)
+        listed = await delete_collection(self._workshop, asked, options, list_options(call))
+        representation = _representation(call)
+        return _encoded(asked, page(asked.kind, self._state, listed, representation), representation)
+
+    def _written(self, asked: Asked, outcome: Outcome | Answer | Streaming | Upgrade) -> Answer | Streaming | Upgrade:
+        if not isinstance(outcome, Outcome):
+            return outcome
+        representation = _representation(asked.call)
+        if outcome.record is not None:
+            data = shown(outcome.kind, self._state, outcome.record, representation)
+        else:
+            data = _dressed(outcome.object or {}, representation)
+        return _encoded(asked, data, representation, status=outcome.status)
+
+
+class NoSuchPath(Exception):
+    """Nothing at all is served there, in any group; the answer is plain text."""
+
+
+def _dressed(value: Object, representation: Representation) -> bytes:
+    """An object that is nowhere stored; a table of it would say nothing that it does not."""
+    if representation.is_metadata:
+        version = f"meta.k8s.io/{representation.version}"
+        value = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": value.get("metadata", {})}
+    return msgspec.json.encode(value)
+
+
+def _representation(call: Call) -> Representation:
+    representation = negotiated(call.headers.get("accept", ""))
+    include = call.value("includeObject")
+    if include and representation.form is Form.TABLE:
+        representation = dataclasses.replace(representation, include=include)
+    return representation
+
+
+def _encoded(asked: Asked, data: bytes | list[bytes], representation: Representation, *, status: int = 200) -> Answer:
+    headers = {}
+    if asked.warnings:
+        texts = list(dict.fromkeys(asked.warnings))
+        headers["Warning"] = ", ".join(f"299 - {_quoted(text)}" for text in texts)
+    content_type = "application/json"
+    if representation.is_yaml:
+        content = b"".join(data) if isinstance(data, list) else data
+        data = yaml.safe_dump(msgspec.json.decode(content), sort_keys=True).encode()
+        content_type = "application/yaml"
+    elif asked.call.value("pretty") not in ("", "false", "0"):
+        content = b"".join(data) if isinstance(data, list) else data
+        data = msgspec.json.format(content, indent=2)
+    return Answer(status=status, body=data, content_type=content_type, headers=headers)
+
+
+def _quoted(text: str) -> str:
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return '"' + printable.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,156 @@
+"""What clients send, as plain values: JSON and YAML, with the fields that were given twice.
+
+Reading is lenient where Kubernetes is (bytes that are no UTF-8 become U+FFFD, the first document of a stream counts)
+and says no in its words. The usual body is read once by msgspec; what costs time is done only where something is odd.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from shoal.cluster.apiserver.kinds.json_scan import json_problem
+from shoal.cluster.apiserver.kinds.yaml_reader import BadYaml, read_document
+
+_MOST_DUPLICATES = 100
+_SHOWN = 30
+_MOST_DIGITS = 20
+_TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+_NAMES = {str: "string", bool: "bool", dict: "object", list: "array", int: "number", float: "number"}
+
+
+class BadBody(ValueError):
+    """A body that cannot be read; ``problem`` is what Kubernetes' decoder says."""
+
+    def __init__(self, problem: str, raw: bytes) -> None:
+        self.problem = problem
+        self.raw = raw
+        super().__init__(problem)
+
+    def unrecognized(self, kind: str) -> str:
+        """The message of the 400 where an object of this kind was expected."""
+        return f"the object provided is unrecognized (must be of type {kind}): {self.problem} ({_summary(self.raw)})"
+
+
+def read_json(raw: bytes) -> tuple[Any, list[str]]:
+    """The value, and ``duplicate field "spec.x"`` for each field that is given twice; raises BadBody."""
+    try:
+        value = msgspec.json.decode(raw)
+        # A decoded object holds each field once, so that fewer fields come out than went in where one is given twice.
+        if _has_as_many_fields(raw, msgspec.json.encode(value)):
+            return value, []
+    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError, RecursionError):
+        pass
+    return _read_odd_json(raw)
+
+
+def read_yaml(raw: bytes) -> tuple[Any, list[str]]:
+    """The same of the first YAML document, as Go's sigs.k8s.io/yaml turns it into JSON; raises BadBody."""
+    try:
+        return read_document(raw)
+    except BadYaml as error:
+        raise BadBody(str(error), raw) from error
+
+
+def version_and_kind(value: Any, raw: bytes) -> tuple[str, str]:
+    """The apiVersion and kind that a body states, empty where it states none; raises BadBody where they are no texts.
+
+    A body that is no object at all has neither, and is refused here.
+    """
+    if value is None:
+        return "", ""
+    if not isinstance(value, dict):
+        raise _no_version(f"json: cannot unmarshal {_NAMES[type(value)]} into Go value of type {_TYPE_META}", raw)
+    for field in ("apiVersion", "kind"):
+        found = value.get(field)
+        if found is not None and not isinstance(found, str):
+            problem = f"json: cannot unmarshal {_NAMES[type(found)]} into Go struct field .{field} of type string"
+            raise _no_version(problem, raw)
+    version = value.get("apiVersion") or ""
+    if version.count("/") > 1:
+        raise BadBody(f"unexpected GroupVersion string: {version}", raw)
+    return version, value.get("kind") or ""
+
+
+def _has_as_many_fields(given: bytes, written: bytes) -> bool:
+    """Whether a text of JSON has as many fields as what was read of it and written again, as far as a glance tells.
+
+    Colons stand after names and inside texts; those in texts are the same in both, unless they are escaped.
+    """
+    if given == written:
+        return True
+    is_escaped = b"\\u003a" in given or b"\\u003A" in given
+    return not is_escaped and given.count(b":") == written.count(b":")
+
+
+def _read_odd_json(raw: bytes) -> tuple[Any, list[str]]:
+    if problem := json_problem(raw):
+        raise _no_version(problem, raw)
+    duplicates: dict[str, None] = {}
+    try:
+        text = raw.decode("utf-8", "replace")
+        parsed = json.loads(text, object_pairs_hook=_Pairs, parse_int=_whole, parse_float=_finite)
+        value = _without_pairs(parsed, "", duplicates)
+    except RecursionError as error:
+        raise _no_version("exceeded max depth", raw) from error
+    except _NotFinite as error:
+        problem = f"json: cannot unmarshal number {error} into Go value of type float64"
+        raise BadBody(problem, raw) from error
+    return value, [f"duplicate field {json.dumps(path, ensure_ascii=False)}" for path in duplicates]
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it was written: each field with its value, twice where it stands there twice."""
+
+
+def _without_pairs(value: Any, path: str, duplicates: dict[str, None]) -> Any:
+    if isinstance(value, _Pairs):
+        made: dict[str, Any] = {}
+        for key, item in value:
+            name = _valid(key)
+            place = f"{path}.{name}" if path else name
+            if name in made and len(duplicates) < _MOST_DUPLICATES:
+                duplicates[place] = None
+            made[name] = _without_pairs(item, place, duplicates)
+        return made
+    if isinstance(value, list):
+        return [_without_pairs(item, f"{path}[{position}]", duplicates) for position, item in enumerate(value)]
+    if isinstance(value, str):
+        return _valid(value)
+    return value
+
+
+class _NotFinite(Exception):
+    """A number that is larger than any float."""
+
+
+def _whole(text: str) -> int | float:
+    """A whole number; one of more than 64 bits is a float, as in Go."""
+    return int(text) if len(text) <= _MOST_DIGITS else _finite(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _NotFinite(text)
+    return number
+
+
+def _valid(text: str) -> str:
+    """A text without halves of surrogate pairs, which JSON can escape and UTF-8 cannot write."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _no_version(problem: str, raw: bytes) -> BadBody:
+    return BadBody(f"couldn't get version/kind; json parse error: {problem}", raw)
+
+
+def _summary(raw: bytes) -> str:
+    if not raw:
+        return "<empty>"
+    start = raw[:_SHOWN]
+    shown = start.decode("utf-8", "replace") if raw.startswith(b"{") else start.hex()
+    return f"{shown} ..." if len(raw) > _SHOWN else shown

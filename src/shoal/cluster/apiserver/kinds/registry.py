@@ -1,0 +1,59 @@
+"""All kinds that are served at this moment: the built-in ones, and those that definitions add and take away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from shoal.cluster.apiserver.kinds.kind import Kind
+
+
+class Registry:
+    """Finds kinds by where they are asked for; ``generation`` rises with every change of the custom ones."""
+
+    def __init__(self, builtin: Iterable[Kind]) -> None:
+        self.generation = 0
+        self._by_resource: dict[tuple[str, str, str], Kind] = {}
+        self._by_kind: dict[tuple[str, str, str], Kind] = {}
+        self._stored: dict[str, Kind] = {}
+        self._custom: dict[str, tuple[Kind, ...]] = {}
+        for kind in builtin:
+            self._add(kind)
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(list(self._by_resource.values()))
+
+    def find(self, group: str, version: str, resource: str) -> Kind | None:
+        """The kind of a resource in a version."""
+        return self._by_resource.get((group, version, resource))
+
+    def of_kind(self, group: str, version: str, kind: str) -> Kind | None:
+        """The kind of an object by its own apiVersion and kind."""
+        return self._by_kind.get((group, version, kind))
+
+    def stored(self, storage: str) -> Kind | None:
+        """The version in which a kind's objects are kept."""
+        return self._stored.get(storage)
+
+    def has_group_version(self, group: str, version: str) -> bool:
+        """Whether anything is served there."""
+        return any(key[:2] == (group, version) for key in self._by_resource)
+
+    def replace_custom(self, definition: str, kinds: tuple[Kind, ...], stored: Kind | None) -> None:
+        """Serves these kinds for a definition, and none that it made before; ``stored`` may not be served itself."""
+        for gone in self._custom.pop(definition, ()):
+            del self._by_resource[gone.group, gone.version, gone.resource]
+            self._by_kind.pop((gone.group, gone.version, gone.kind), None)
+        self._stored.pop(definition, None)
+        if kinds:
+            self._custom[definition] = kinds
+            for kind in kinds:
+                self._add(kind)
+        if stored is not None:
+            self._stored[definition] = stored
+        self.generation += 1
+
+    def _add(self, kind: Kind) -> None:
+        self._by_resource[kind.group, kind.version, kind.resource] = kind
+        self._by_kind.setdefault((kind.group, kind.version, kind.kind), kind)
+        if kind.to_storage is None:
+            self._stored.setdefault(kind.storage, kind)

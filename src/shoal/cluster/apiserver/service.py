@@ -1,0 +1,100 @@
+"""The whole server as one function from a request to its answer: who asks, what for, may they, and do it.
+
+It knows nothing of sockets. The HTTP front and the in-process transport of tests both end here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from shoal.cluster.apiserver.access.authentication import ANONYMOUS, Authenticator
+from shoal.cluster.apiserver.access.authorization import Authorizer, Query
+from shoal.cluster.apiserver.access.impersonation import impersonated
+from shoal.cluster.apiserver.access.user import User
+from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade, no_such_path, refusal_answer
+from shoal.cluster.apiserver.front.paths import Paths
+from shoal.cluster.apiserver.front.request_info import RequestInfo, request_info
+from shoal.cluster.apiserver.front.resources import NoSuchPath, Resources
+from shoal.cluster.apiserver.refusals import Refused, bad_request, internal_error, unavailable
+from shoal.cluster.apiserver.storage import StorageFailed
+
+Reply = Answer | Streaming | Upgrade
+
+_log = structlog.get_logger(__name__)
+
+
+class Service:
+    """Answers requests; ``told`` hears of each what it was, how it ended and how long it took."""
+
+    def __init__(
+        self,
+        *,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        resources: Resources,
+        paths: Paths,
+        told: Callable[[RequestInfo, int, float], None],
+    ) -> None:
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._resources = resources
+        self._paths = paths
+        self._told = told
+
+    async def answer(self, call: Call) -> Reply:
+        """The answer to a request; whatever goes wrong, it is one that the client can read."""
+        started = time.monotonic()
+        watch = call.value("watch").lower() not in ("", "0", "false", "f")
+        info = request_info(call.method, call.path, watch=watch)
+        reply = await self._answer_or_refuse(call, info)
+        self._told(info, reply.status, time.monotonic() - started)
+        return reply
+
+    async def _answer_or_refuse(self, call: Call, info: RequestInfo) -> Reply:
+        try:
+            return await self._answer(call, info)
+        except Refused as refusal:
+            return refusal_answer(refusal)
+        except NoSuchPath:
+            return no_such_path()
+        except RecursionError:
+            return refusal_answer(bad_request("the request is nested too deeply"))
+        except StorageFailed as error:
+            _log.error("write failed", error=str(error))
+            return refusal_answer(unavailable(f"the storage refused the write: {error}"))
+        except Exception:
+            _log.exception("request failed", method=call.method, path=call.path)
+            return refusal_answer(internal_error("a fault of the server, which its log describes"))
+
+    async def _answer(self, call: Call, info: RequestInfo) -> Reply:
+        user = self._authenticator.authenticate(
+            authorization=call.headers.get("authorization"),
+            peer_certificate=call.certificate,
+            trusted_socket=call.is_trusted,
+        )
+        user = user or ANONYMOUS
+        if call.impersonation:
+            user = impersonated(user, call.impersonation, self._authorizer.allowed, _query(user, info))
+        query = _query(user, info)
+        if not self._authorizer.allowed(query):
+            raise self._authorizer.refusal(query)
+        if info.is_resource:
+            return await self._resources.answer(call, info, user)
+        return await self._paths.answer(call, user)
+
+
+def _query(user: User, info: RequestInfo) -> Query:
+    return Query(
+        user=user,
+        verb=info.verb,
+        group=info.group,
+        version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        namespace=info.namespace,
+        name=info.name,
+        path="" if info.is_resource else info.path,
+    )

@@ -1,0 +1,148 @@
+"""Serves the kinds that CustomResourceDefinitions define, from the moment they are accepted until they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from shoal.cluster.apiserver.custom import DEFINITIONS, definition_status, kinds_of
+from shoal.cluster.apiserver.kinds.kind import Object
+from shoal.cluster.apiserver.refusals import Refused
+from shoal.cluster.apiserver.state import State
+from shoal.cluster.apiserver.storage import ChangeType
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+
+_log = structlog.get_logger(__name__)
+
+
+class Definitions:
+    """Keeps the registry equal to the definitions that are established, and writes their status.
+
+    ``delete`` deletes one object of a custom kind (storage, namespace, name) as any client would.
+    """
+
+    def __init__(
+        self, state: State, delete: Callable[[str, str, str], Awaitable[None]], now: Callable[[], str]
+    ) -> None:
+        self._state = state
+        self._delete = delete
+        self._now = now
+        self._served: dict[str, object] = {}
+        self._ending: dict[str, asyncio.Task[None]] = {}
+
+    def load(self) -> None:
+        """Serves what was established before the server stopped."""
+        for definition in self._state.list(DEFINITIONS):
+            self._serve(definition)
+
+    def stop(self) -> None:
+        """Leaves unfinished deletions to the next start."""
+        for task in self._ending.values():
+            task.cancel()
+
+    async def run(self, tasks: asyncio.TaskGroup) -> None:
+        """Follows the definitions for ever."""
+        watcher = self._state.store.watch(DEFINITIONS, None, since=self._state.store.revision)
+        try:
+            for definition in list(self._state.list(DEFINITIONS)):
+                await self._follow(definition, tasks)
+            while True:
+                changes = await watcher.changes()
+                for type_, change in changes:
+                    name = change.record.name
+                    if type_ is ChangeType.DELETED:
+                        self._forget(name)
+                    current = self._state.get(DEFINITIONS, "", name)
+                    if current is not None:
+                        await self._follow(current, tasks)
+                if any(type_ is ChangeType.DELETED for type_, _ in changes):
+                    await self._settle_names()
+        finally:
+            watcher.close()
+
+    async def _settle_names(self) -> None:
+        """A name that was taken may be free now."""
+        for definition in list(self._state.list(DEFINITIONS)):
+            await self._write_status(definition)
+
+    async def _follow(self, definition: Object, tasks: asyncio.TaskGroup) -> None:
+        name = definition["metadata"]["name"]
+        try:
+            await self._write_status(definition)
+            current = self._state.get(DEFINITIONS, "", name)
+            if current is None:
+                return
+            self._serve(current)
+            is_ending = "deletionTimestamp" in current["metadata"] and name not in self._ending
+            if is_ending and CLEANUP in current["metadata"].get("finalizers", ()):
+                task = tasks.create_task(self._clean_up(name))
+                self._ending[name] = task
+                task.add_done_callback(lambda _task: self._ending.pop(name, None))
+        except Exception:
+            # One definition that cannot be followed must not keep the others waiting.
+            _log.exception("definition not followed", definition=name)
+
+    async def _write_status(self, definition: Object) -> None:
+        name = definition["metadata"]["name"]
+
+        def change(current: Object) -> Object | None:
+            others = [one for one in self._state.list(DEFINITIONS) if one["metadata"]["name"] != name]
+            status = definition_status(current, others, now=self._now())
+            return None if status == current.get("status") else {**current, "status": status}
+
+        await self._state.update(DEFINITIONS, "", name, change)
+
+    def _serve(self, definition: Object) -> None:
+        name, spec = definition["metadata"]["name"], definition["spec"]
+        conditions = {one["type"]: one["status"] for one in definition.get("status", {}).get("conditions") or ()}
+        if conditions.get("Established") != "True":
+            return
+        shape = (definition["metadata"].get("generation"), definition["status"].get("acceptedNames"))
+        if self._served.get(name) == shape:
+            return
+        kinds = kinds_of(definition)
+        versions = {version["name"]: version for version in spec["versions"]}
+        served = tuple(kind for kind in kinds if versions[kind.version]["served"])
+        stored = next(kind for kind in kinds if versions[kind.version]["storage"])
+        self._state.registry.replace_custom(name, served, stored)
+        self._served[name] = shape
+
+    def _forget(self, name: str) -> None:
+        if self._served.pop(name, None) is not None:
+            self._state.registry.replace_custom(name, (), None)
+
+    async def _clean_up(self, name: str) -> None:
+        """Deletes all objects of a kind whose definition shall go, and lets it go after the last of them."""
+        watcher = self._state.store.watch(name, None, since=self._state.store.revision)
+        try:
+            while records := self._state.store.page(name, None).records:
+                for record in records:
+                    try:
+                        await self._delete(name, record.namespace, record.name)
+                    except Refused as refusal:
+                        if refusal.status.code != 404:
+                            _log.warning("object not deleted", kind=name, name=record.name, why=str(refusal))
+                if self._state.store.count(name):
+                    await watcher.changes()
+        finally:
+            watcher.close()
+        await self._state.update(DEFINITIONS, "", name, _without_cleanup)
+        await self._remove(name)
+
+    async def _remove(self, name: str) -> None:
+        """Takes the definition out of the store once nothing holds it."""
+        current = self._state.get(DEFINITIONS, "", name)
+        if current is not None and not current["metadata"].get("finalizers"):
+            await self._delete(DEFINITIONS, "", name)
+
+
+def _without_cleanup(definition: Object) -> Object | None:
+    metadata = definition["metadata"]
+    finalizers = [one for one in metadata.get("finalizers", ()) if one != CLEANUP]
+    metadata = {key: value for key, value in metadata.items() if key != "finalizers"}
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    return {**definition, "metadata": metadata}

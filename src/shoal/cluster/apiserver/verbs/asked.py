@@ -1,0 +1,110 @@
+"""What a request on a kind asks for, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from shoal.cluster.apiserver.access.user import User
+from shoal.cluster.apiserver.calls import Call
+from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.refusals import Refused, bad_request, invalid
+from shoal.cluster.apiserver.storage import Record
+from shoal.kube.admission.fields import FieldProblem, forbidden, not_supported, required, too_long
+from shoal.kube.admission.fields import invalid as invalid_field
+
+_VALIDATIONS = ("", "Ignore", "Strict", "Warn")
+_MANAGER_LIMIT = 128
+
+
+@dataclass(kw_only=True, slots=True)
+class WriteOptions:
+    """What all writes understand."""
+
+    dry_run: bool = False
+    manager: str = ""
+    validation: str = "Warn"
+    force: bool | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class Asked:
+    """One request on a kind, its user known and allowed."""
+
+    kind: Kind
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    user: User
+    call: Call
+    options: WriteOptions = field(default_factory=WriteOptions)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True, slots=True)
+class Outcome:
+    """What a write left: a stored object, or (after a dry run, or from a subresource) one that is nowhere stored."""
+
+    kind: Kind
+    record: Record | None = None
+    object: Object | None = None
+    status: int = 200
+
+
+def write_options(call: Call, options_kind: str, *, is_apply: bool = False) -> WriteOptions:
+    """The options that every write understands, from the query; raises Refused where one is wrong."""
+    problems: list[FieldProblem] = []
+    dry_run = call.query.get("dryRun", ())
+    if any(value not in ("", "All") for value in dry_run):
+        problems.append(not_supported("dryRun", list(dry_run), ["All"]))
+    validation = call.value("fieldValidation")
+    if validation not in _VALIDATIONS:
+        problems.append(not_supported("fieldValidation", validation, list(_VALIDATIONS)))
+    manager = call.value("fieldManager")
+    problems += manager_problems(manager)
+    force = _boolean(call.value("force"))
+    if options_kind == "PatchOptions":
+        if is_apply and not manager:
+            problems.append(required("fieldManager", "is required for apply patch"))
+        if not is_apply and force is not None:
+            problems.append(forbidden("force", "may not be specified for non-apply patch"))
+    if problems:
+        raise invalid(options_kind, "meta.k8s.io", "", problems)
+    return WriteOptions(
+        dry_run="All" in dry_run,
+        manager=manager or _agent(call.headers.get("user-agent", "")),
+        validation=validation or "Warn",
+        force=force,
+    )
+
+
+def manager_problems(manager: str) -> list[FieldProblem]:
+    """What is wrong with the name of a field manager."""
+    problems = []
+    if len(manager) > _MANAGER_LIMIT:
+        problems.append(too_long("fieldManager", _MANAGER_LIMIT))
+    if any(not character.isprintable() for character in manager):
+        problems.append(invalid_field("fieldManager", manager, "should only contain printable characters"))
+    return problems
+
+
+def field_checks(asked: Asked, unknown: list[str], *, prefix: str = "strict decoding error: ") -> None:
+    """Refuses, tells or passes over fields that are not known, as the request asks."""
+    if not unknown or asked.options.validation == "Ignore":
+        return
+    if asked.options.validation == "Strict":
+        raise strict_refusal(unknown, prefix)
+    asked.warnings.extend(unknown)
+
+
+def strict_refusal(unknown: list[str], prefix: str = "strict decoding error: ") -> Refused:
+    """400: fields that nobody declared, or that came twice."""
+    return bad_request(prefix + ", ".join(unknown))
+
+
+def _agent(header: str) -> str:
+    """The manager of a client that names none: the first word of its user agent."""
+    return header.partition("/")[0][:_MANAGER_LIMIT] or "unknown"
+
+
+def _boolean(text: str) -> bool | None:
+    return None if not text else text.lower() in ("1", "true", "t")

@@ -1,0 +1,116 @@
+"""The object in a request's body: read, checked against the URL, brought into its normal form and completed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.cluster.apiserver.calls import Call
+from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json, read_yaml, version_and_kind
+from shoal.cluster.apiserver.kinds.decode import WrongType, decode
+from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.kinds.protobuf import read_protobuf
+from shoal.cluster.apiserver.kinds.tables import body_schema
+from shoal.cluster.apiserver.refusals import bad_request, unsupported_media_type
+from shoal.cluster.apiserver.schema import Schema
+from shoal.cluster.apiserver.verbs.asked import Asked, field_checks
+
+_JSON = "application/json"
+_YAML = "application/yaml"
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+def media_type(header: str) -> str:
+    """A Content-Type without its parameters; JSON where there is none."""
+    return header.partition(";")[0].strip().lower() or _JSON
+
+
+def read_value(call: Call, kind: str, *, is_custom: bool = False) -> tuple[Any, list[str]]:
+    """A body as plain values, and the fields that came twice; ``kind`` is what it should be."""
+    try:
+        match media_type(call.headers.get("content-type", "")):
+            case "application/json":
+                return read_json(call.body)
+            case "application/yaml":
+                return read_yaml(call.body)
+            case "application/vnd.kubernetes.protobuf" if not is_custom:
+                return read_protobuf(call.body, body_schema), []
+    except BadBody as error:
+        raise bad_request(error.unrecognized(kind)) from None
+    raise unsupported_media_type([_JSON, _YAML, *([] if is_custom else [_PROTOBUF])])
+
+
+def read_object(asked: Asked) -> Object:
+    """The object that a create or an update carries, in normal form and with its defaults."""
+    kind = asked.kind
+    value, unknown = read_value(asked.call, kind.kind, is_custom=kind.is_custom)
+    value = _checked(asked, value)
+    new = completed(kind, value, unknown)
+    field_checks(asked, unknown)
+    return new
+
+
+def read_other(asked: Asked, schema: Schema, api_version: str, kind: str) -> Object:
+    """A body with a kind of its own (Scale, Eviction, Binding, TokenRequest …) in normal form."""
+    value, unknown = read_value(asked.call, kind)
+    try:
+        version, stated = version_and_kind(value, asked.call.body)
+    except BadBody as error:
+        raise bad_request(error.unrecognized(kind)) from None
+    try:
+        new: Object = decode(schema, value or {}, unknown)
+    except WrongType as error:
+        version = api_version.rpartition("/")[2]
+        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {error}') from None
+    field_checks(asked, unknown)
+    new["apiVersion"], new["kind"] = version or api_version, stated or kind
+    return new
+
+
+def check_type(kind: Kind, api_version: str, name: str) -> None:
+    """Refuses an object of another kind or version than the URL's."""
+    if kind.is_custom and not name:
+        raise bad_request("Object 'Kind' is missing in the request body")
+    if api_version and name and name != kind.kind:
+        version = api_version.rpartition("/")[2]
+        raise bad_request(
+            f'{name} in version "{version}" cannot be handled as a {kind.kind}: converting ({api_version}.{name}) to '
+            f"({kind.api_version}.{kind.kind}): unknown conversion"
+        )
+    if api_version and api_version != kind.api_version:
+        raise bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
+        )
+
+
+def completed(kind: Kind, value: Object, unknown: list[str]) -> Object:
+    """A value as the server keeps it: of known fields, canonical and with defaults; ``unknown`` gets the rest's names.
+
+    The value is used up.
+    """
+    value["apiVersion"], value["kind"] = kind.api_version, kind.kind
+    if kind.read is not None:
+        return kind.read(value, unknown)
+    try:
+        new: Object = decode(kind.schema, value, unknown)
+    except WrongType as error:
+        problem = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
+        raise bad_request(problem) from None
+    kind.rules.defaults(new)
+    return new
+
+
+def empty_status(kind: Kind, new: Object) -> None:
+    """Replaces the status by one that says nothing, as a new object has it."""
+    nothing = None if kind.is_custom else decode(kind.schema, {}, []).get("status")
+    if nothing is None:
+        new.pop("status", None)
+    else:
+        new["status"] = nothing
+
+
+def _checked(asked: Asked, value: Any) -> Object:
+    try:
+        check_type(asked.kind, *version_and_kind(value, asked.call.body))
+    except BadBody as error:
+        raise bad_request(error.unrecognized(asked.kind.kind)) from None
+    return value or {}

@@ -1,0 +1,162 @@
+"""What a list or a watch is asked for, read from the query and checked as Kubernetes checks it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from shoal.cluster.apiserver.calls import Call
+from shoal.cluster.apiserver.refusals import Refused, bad_request, expired, invalid
+from shoal.kube.admission.fields import FieldProblem, forbidden, not_supported
+from shoal.kube.admission.fields import invalid as invalid_field
+
+EXACT = "Exact"
+NOT_OLDER = "NotOlderThan"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListOptions:
+    """The options of a list or a watch."""
+
+    labels: str = ""
+    fields: str = ""
+    resource_version: str = ""
+    match: str = ""
+    limit: int = 0
+    continues: str = ""
+    watch: bool = False
+    bookmarks: bool = False
+    send_initial: bool | None = None
+    timeout: int | None = None
+
+    @property
+    def revision(self) -> int | None:
+        """The version asked for; None where it is not said."""
+        if not self.resource_version:
+            return None
+        if not self.resource_version.isascii() or not self.resource_version.isdigit():
+            problem = f'strconv.ParseUint: parsing "{self.resource_version}": invalid syntax'
+            raise bad_request(
+                f"invalid resource version: {invalid_field('resourceVersion', self.resource_version, problem)}"
+            )
+        return int(self.resource_version)
+
+
+def list_options(call: Call) -> ListOptions:
+    """The options in a request's query; raises Refused where they are wrong or contradict each other."""
+    options = ListOptions(
+        labels=call.value("labelSelector"),
+        fields=call.value("fieldSelector"),
+        resource_version=call.value("resourceVersion"),
+        match=call.value("resourceVersionMatch"),
+        limit=_integer(call, "limit") or 0,
+        continues=call.value("continue"),
+        watch=_flag(call.value("watch")) or False,
+        bookmarks=_flag(call.value("allowWatchBookmarks")) or False,
+        send_initial=_flag(call.value("sendInitialEvents")),
+        timeout=_integer(call, "timeoutSeconds"),
+    )
+    problems = _watch_problems(options) if options.watch else _list_problems(options)
+    if problems:
+        raise invalid("ListOptions", "meta.k8s.io", "", problems)
+    return options
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a list goes on: after a key, at one version of everything (-1: at whatever is there)."""
+
+    revision: int
+    after: tuple[str, str]
+
+
+def continue_token(position: Position) -> str:
+    """A position as the client carries it back."""
+    start = f"{position.after[0]}/{position.after[1]}\0"
+    value = {"v": "meta.k8s.io/v1", "rv": position.revision, "start": start}
+    return base64.urlsafe_b64encode(msgspec.json.encode(value)).rstrip(b"=").decode()
+
+
+def read_token(token: str) -> Position:
+    """The position that a token holds."""
+    try:
+        padded = token + "=" * (-len(token) % 4)
+        value: Any = msgspec.json.decode(base64.urlsafe_b64decode(padded))
+        if value["v"] != "meta.k8s.io/v1":
+            raise ValueError
+        namespace, _, name = value["start"].removesuffix("\0").partition("/")
+        return Position(int(value["rv"]), (namespace, name))
+    except (ValueError, KeyError, TypeError, binascii.Error, msgspec.DecodeError):
+        raise bad_request("invalid continue token: continue key is not valid") from None
+
+
+def expired_token(position: Position) -> Refused:
+    """410: the version of a list is gone; the token in the answer goes on at whatever is there now."""
+    return expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+        "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+        "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+        "modified, or deleted between the time the first chunk was returned and now may show up in the list.",
+        continues=continue_token(Position(-1, position.after)),
+    )
+
+
+def _list_problems(options: ListOptions) -> list[FieldProblem]:
+    problems = []
+    if options.match:
+        if options.continues:
+            problems.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden for continue"))
+        elif not options.resource_version:
+            problems.append(
+                forbidden(
+                    "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
+                )
+            )
+        if options.match not in (EXACT, NOT_OLDER):
+            problems.append(not_supported("resourceVersionMatch", options.match, [EXACT, NOT_OLDER, ""]))
+        elif options.match == EXACT and options.resource_version == "0":
+            problems.append(
+                forbidden("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+            )
+    if options.send_initial is not None:
+        problems.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
+    return problems
+
+
+def _watch_problems(options: ListOptions) -> list[FieldProblem]:
+    problems = []
+    match = options.match
+    if options.send_initial is not None:
+        if not match:
+            text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            problems.append(forbidden("resourceVersionMatch", text))
+    elif match:
+        problems.append(
+            forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )
+        )
+    if match and options.send_initial is not None and match != NOT_OLDER:
+        problems.append(not_supported("resourceVersionMatch", match, [NOT_OLDER]))
+    if options.continues:
+        problems.append(forbidden("continue", "continue is forbidden for watch"))
+    return problems
+
+
+def _integer(call: Call, name: str) -> int | None:
+    text = call.value(name)
+    if not text:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def _flag(text: str) -> bool | None:
+    return None if not text else text.lower() not in ("0", "false", "f")

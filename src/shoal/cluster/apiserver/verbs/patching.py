@@ -1,0 +1,133 @@
+"""Patch: a stored object is changed by what a client says of it, in one of four languages; apply is one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal.cluster.apiserver.apply import apply
+from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json, read_yaml
+from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.patches import json_patch, merge_patch, strategic_merge
+from shoal.cluster.apiserver.patches.json_patch import unknown_fields
+from shoal.cluster.apiserver.refusals import bad_request, conflict, not_found, unsupported_media_type
+from shoal.cluster.apiserver.storage import Changed
+from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, field_checks, strict_refusal
+from shoal.cluster.apiserver.verbs.bodies import check_type, completed, media_type
+from shoal.cluster.apiserver.verbs.creating import create
+from shoal.cluster.apiserver.verbs.updating import replace
+from shoal.cluster.apiserver.verbs.writing import Workshop, live_object
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+_ATTEMPTS = 5
+
+
+async def patch(workshop: Workshop, asked: Asked) -> Outcome:
+    """Changes an object by the request's patch; an apply also creates it."""
+    language = patch_language(asked.kind, asked.call.headers.get("content-type", ""))
+    read = _read_apply(asked) if language == APPLY_PATCH else _read_patch(asked, language)
+    kind, store = asked.kind, workshop.state.store
+    for _ in range(_ATTEMPTS):
+        previous = store.latest(kind.storage, asked.namespace, asked.name)
+        if previous is None and (language != APPLY_PATCH or asked.subresource):
+            raise not_found(kind.resource, kind.group, asked.name)
+        live = None if previous is None else live_object(kind, workshop.state, previous)
+        if language == APPLY_PATCH:
+            new = _applied(workshop, asked, live, read)
+        else:
+            assert live is not None
+            new = _patched(asked, language, live, read)
+        try:
+            if previous is None:
+                return await create(workshop, asked, new, has_managers=True)
+            return await replace(workshop, asked, previous, new, has_managers=language == APPLY_PATCH)
+        except Changed:
+            continue
+    raise conflict(kind.resource, kind.group, asked.name)
+
+
+def patch_language(kind: Kind, content_type: str) -> str:
+    """The language of a patch; strategic merge needs the merge keys that only built-in kinds have."""
+    known = [JSON_PATCH, MERGE_PATCH]
+    known += [] if kind.is_custom else [STRATEGIC_MERGE_PATCH]
+    known.append(APPLY_PATCH)
+    language = media_type(content_type)
+    if language not in known:
+        raise unsupported_media_type(known)
+    return language
+
+
+def apply_to_value(language: str, value: Object, read: Any, kind: Kind) -> Object:
+    """The object after a patch in any language but apply."""
+    if language == JSON_PATCH:
+        patched = json_patch(value, read)
+    elif language == MERGE_PATCH:
+        patched = merge_patch(value, read)
+    else:
+        patched = strategic_merge(value, read, kind.schema)
+    if not isinstance(patched, dict):
+        raise bad_request("the patched object is no object")
+    return patched
+
+
+def _read_patch(asked: Asked, language: str) -> Any:
+    try:
+        value, duplicates = read_json(asked.call.body)
+    except BadBody as error:
+        raise bad_request(f"error decoding patch: {error}") from None
+    if language == JSON_PATCH and asked.options.validation != "Ignore":
+        duplicates += unknown_fields(value)
+    field_checks(asked, duplicates)
+    return value
+
+
+def _read_apply(asked: Asked) -> Object:
+    try:
+        value, duplicates = read_yaml(asked.call.body)
+    except BadBody as error:
+        raise bad_request(f"error decoding YAML: {error}") from None
+    if duplicates and asked.options.validation == "Strict":
+        raise strict_refusal(duplicates, "error strict decoding YAML: ")
+    field_checks(asked, duplicates)
+    if not isinstance(value, dict):
+        raise bad_request("error decoding YAML: the patch is no object")
+    return value
+
+
+def _patched(asked: Asked, language: str, live: Object, read: Any) -> Object:
+    kind = asked.kind
+    value = apply_to_value(language, live, read, kind)
+    if not isinstance(value.get("metadata"), dict):
+        value["metadata"] = {}
+    check_type(kind, value.get("apiVersion", ""), value.get("kind", ""))
+    unknown: list[str] = []
+    new = completed(kind, value, unknown)
+    field_checks(asked, unknown)
+    return new
+
+
+def _applied(workshop: Workshop, asked: Asked, live: Object | None, read: Object) -> Object:
+    kind = asked.kind
+    check_type(kind, read.get("apiVersion", ""), read.get("kind", ""))
+    if live is None and (uid := (read.get("metadata") or {}).get("uid")):
+        raise conflict(
+            kind.resource,
+            kind.group,
+            asked.name,
+            f"uid mismatch: the provided object specified uid {uid}, and no existing object was found",
+        )
+    applied = apply(
+        kind.schema,
+        live,
+        read,
+        manager=asked.options.manager,
+        force=bool(asked.options.force),
+        subresource=asked.subresource,
+        now=workshop.now(),
+        resets=kind.rules.resets.get(asked.subresource, ()),
+    )
+    applied.setdefault("metadata", {}).setdefault("name", asked.name)
+    return completed(kind, applied, [])

@@ -1,0 +1,215 @@
+"""Update: a stored object is replaced by another, whole or its status alone; patches end here as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shoal.cluster.apiserver.apply import record_update
+from shoal.cluster.apiserver.builtin.certificates import prepare_approval, validate_approval
+from shoal.cluster.apiserver.builtin.metadata import drop_duplicate_owners, validate_metadata_update
+from shoal.cluster.apiserver.builtin.namespaces import prepare_finalize, validate_finalize
+from shoal.cluster.apiserver.builtin.workloads.pod_updates import (
+    prepare_ephemeral_containers,
+    validate_ephemeral_containers_update,
+)
+from shoal.cluster.apiserver.builtin.workloads.resize import prepare_resize, validate_resize
+from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.refusals import bad_request, conflict, invalid, not_found
+from shoal.cluster.apiserver.state import encoder
+from shoal.cluster.apiserver.storage import Changed, Record
+from shoal.cluster.apiserver.verbs.asked import Asked, Outcome
+from shoal.cluster.apiserver.verbs.creating import CERTIFICATE_REQUESTS, create, match_namespace
+from shoal.cluster.apiserver.verbs.deleting import is_finished, removed
+from shoal.cluster.apiserver.verbs.service_addresses import SERVICES
+from shoal.cluster.apiserver.verbs.writing import (
+    Workshop,
+    attributes,
+    check_escalation,
+    committed,
+    live_object,
+    same_content,
+    stored_form,
+)
+from shoal.kube.admission.fields import FieldProblem
+from shoal.kube.admission.fields import invalid as invalid_field
+from shoal.kube.admission.wire import Operation
+
+_SYSTEM = ("creationTimestamp", "uid", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_NOT_SPEC = ("apiVersion", "kind", "metadata", "status")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpecialUpdate:
+    """An update through a subresource that changes one part of the object and keeps the rest."""
+
+    prepare: Callable[[Object, Object], None]
+    validate: Callable[[Object, Object], list[FieldProblem]]
+
+
+SPECIAL_UPDATES = {
+    ("pods", "ephemeralcontainers"): SpecialUpdate(
+        prepare=prepare_ephemeral_containers, validate=validate_ephemeral_containers_update
+    ),
+    ("pods", "resize"): SpecialUpdate(prepare=prepare_resize, validate=validate_resize),
+    (CERTIFICATE_REQUESTS, "approval"): SpecialUpdate(prepare=prepare_approval, validate=validate_approval),
+    ("namespaces", "finalize"): SpecialUpdate(prepare=prepare_finalize, validate=validate_finalize),
+}
+
+
+async def update(workshop: Workshop, asked: Asked, new: Object) -> Outcome:
+    """Replaces the object that the URL names by the body."""
+    match_name(asked, new)
+    match_namespace(asked, new)
+    store, kind = workshop.state.store, asked.kind
+    previous = store.latest(kind.storage, asked.namespace, asked.name)
+    if previous is None:
+        if kind.rules.create_on_update and not asked.subresource:
+            return await create(workshop, asked, new)
+        raise not_found(kind.resource, kind.group, asked.name)
+    try:
+        return await replace(workshop, asked, previous, new)
+    except Changed:
+        if new["metadata"].get("resourceVersion"):
+            raise conflict(kind.resource, kind.group, asked.name) from None
+        # An update that asks for no version is made again on what is there now.
+        return await update(workshop, asked, new)
+
+
+async def replace(
+    workshop: Workshop, asked: Asked, previous: Record, new: Object, *, has_managers: bool = False
+) -> Outcome:
+    """Carries an update out on one version of the object; raises Changed where it is no longer the newest.
+
+    ``has_managers`` where apply has told who owns what already.
+    """
+    kind, state = asked.kind, workshop.state
+    live = live_object(kind, state, previous)
+    _check_version(asked, new, live)
+    asked.warnings.extend(drop_duplicate_owners(new))
+    if not has_managers:
+        record_update(
+            kind.schema,
+            live,
+            new,
+            manager=asked.options.manager,
+            subresource=asked.subresource,
+            now=workshop.now(),
+            resets=kind.rules.resets.get(asked.subresource, ()),
+        )
+    check_escalation(workshop.authorizer, asked, new, live)
+    request = attributes(asked, Operation.UPDATE, new=new, old=live)
+    await workshop.admission.mutate(request)
+    assert request.object is not None
+    new = request.object
+    _complete(kind, asked.subresource, new, live)
+    if kind.storage == SERVICES and not asked.subresource:
+        workshop.addresses.allocate(new, live)
+    _validate(asked, new, live)
+    request.object = new
+    await workshop.admission.validate(request)
+    try:
+        outcome = await _written(workshop, asked, previous, new, live)
+    except BaseException:
+        await workshop.admission.refund(request)
+        raise
+    if outcome.record is previous:
+        await workshop.admission.refund(request)
+    return outcome
+
+
+async def _written(workshop: Workshop, asked: Asked, previous: Record, new: Object, live: Object) -> Outcome:
+    kind, state = asked.kind, workshop.state
+    if is_finished(kind, new, live):
+        return await removed(workshop, asked, previous, new, answer=new)
+    if same_content(new, live):
+        await committed(state, previous)
+        return Outcome(kind=kind, record=previous)
+    if asked.options.dry_run:
+        new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        return Outcome(kind=kind, object=new)
+    encode = encoder(state.stored_kind(kind), stored_form(kind, new))
+    record = await state.store.put(kind.storage, asked.namespace, asked.name, encode, previous=previous)
+    return Outcome(kind=kind, record=record)
+
+
+def match_name(asked: Asked, new: Object) -> None:
+    """The object's name is the URL's."""
+    given = new.setdefault("metadata", {}).get("name", "")
+    if given and given != asked.name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({asked.name})")
+    if not given:
+        raise bad_request("the name of the object (based on URL) was undeterminable: name must be provided")
+
+
+def _check_version(asked: Asked, new: Object, live: Object) -> None:
+    """Optimistic concurrency: a version or an identity that the client names must be the one that is there."""
+    kind, metadata = asked.kind, new["metadata"]
+    version = metadata.get("resourceVersion", "")
+    if version and version != "0":
+        if version != live["metadata"]["resourceVersion"]:
+            raise conflict(kind.resource, kind.group, asked.name)
+    elif not kind.rules.unconditional_update:
+        problem = invalid_field("metadata.resourceVersion", 0, "must be specified for an update")
+        raise invalid(kind.kind, kind.group, asked.name, [problem])
+    uid = metadata.get("uid", "")
+    if uid and uid != live["metadata"]["uid"]:
+        raise conflict(
+            kind.resource,
+            kind.group,
+            asked.name,
+            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}",
+        )
+
+
+def _complete(kind: Kind, subresource: str, new: Object, live: Object) -> None:
+    """What an update cannot change stays as it is, and a changed spec counts as a new generation."""
+    metadata, old = new["metadata"], live["metadata"]
+    for name in _SYSTEM:
+        if name in old:
+            metadata[name] = old[name]
+        else:
+            metadata.pop(name, None)
+    metadata["resourceVersion"] = old["resourceVersion"]
+    if special := SPECIAL_UPDATES.get((kind.storage, subresource)):
+        special.prepare(new, live)
+        _count_generation(kind, new, live)
+        return
+    if subresource == "status":
+        for key in [key for key in new if key not in _NOT_SPEC]:
+            del new[key]
+        new.update({key: value for key, value in live.items() if key not in _NOT_SPEC})
+        kind.rules.prepare_status(new, live)
+        return
+    if kind.has_status:
+        if "status" in live:
+            new["status"] = live["status"]
+        else:
+            new.pop("status", None)
+    kind.rules.prepare_update(new, live)
+    _count_generation(kind, new, live)
+
+
+def _count_generation(kind: Kind, new: Object, live: Object) -> None:
+    if kind.rules.has_generation and _spec_differs(new, live):
+        new["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
+
+
+def _spec_differs(new: Object, live: Object) -> bool:
+    return any(new.get(key) != live.get(key) for key in {*new, *live} if key not in _NOT_SPEC)
+
+
+def _validate(asked: Asked, new: Object, live: Object) -> None:
+    kind = asked.kind
+    problems = validate_metadata_update(new, live, is_custom=kind.is_custom)
+    if special := SPECIAL_UPDATES.get((kind.storage, asked.subresource)):
+        problems += special.validate(new, live)
+    elif asked.subresource == "status":
+        problems += kind.rules.validate_status(new, live)
+    else:
+        problems += kind.rules.validate_update(new, live)
+    if problems:
+        raise invalid(kind.kind, kind.group, asked.name, problems)
+    is_new_generation = new["metadata"].get("generation") != live["metadata"].get("generation")
+    if is_new_generation and kind.storage != "pods":
+        asked.warnings.extend(kind.rules.warnings(new))
