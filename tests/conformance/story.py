@@ -136,7 +136,8 @@ def has_condition(kind: str, value: str = "True") -> Until:
     """Whether the object has this condition; what is not there yet is waited for."""
 
     def holds(_status: int, body: Any) -> bool:
-        conditions = (body.get("status") or {}).get("conditions") or [] if isinstance(body, dict) else []
+        status = body.get("status") if isinstance(body, dict) else None
+        conditions = (status.get("conditions") or []) if isinstance(status, dict) else []
         return any(one.get("type") == kind and one.get("status") == value for one in conditions)
 
     return holds

@@ -49,7 +49,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
 @contextmanager
 def running_embedded(data_dir: Path) -> Iterator[Embedded]:
     """Runs one on this data dir for the length of a block, and ends it as a person would."""
-    command = [*SHOAL, "apiserver", "--data-dir", str(data_dir), "--api-port", "0"]
+    command = [*SHOAL, "apiserver", "--data-dir", str(data_dir), "--api-port", "0", "--no-durable"]
     log = data_dir.with_name(f"{data_dir.name}.log")
     with log.open("wb") as errors:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment())

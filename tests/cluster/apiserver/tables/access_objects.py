@@ -9,7 +9,7 @@ from typing import Any
 from tests.cluster.apiserver.tables.cases import Case, Object, condition, named
 
 
-def access_cases(prefix: str, authority: str) -> Iterator[Case]:
+def access_cases(prefix: str) -> Iterator[Case]:
     group = "rbac.authorization.k8s.io"
     subjects = [
         {"kind": "User", "name": "u", "apiGroup": group},
@@ -49,7 +49,7 @@ def access_cases(prefix: str, authority: str) -> Iterator[Case]:
             patches["approval"] = {"status": {"conditions": approvals}}
         status: Object = {"conditions": decided} if "Failed" in kinds else {}
         if issued:
-            status["certificate"] = _base64(authority)
+            status["certificate"] = _base64(_CERTIFICATE)
         if status:
             patches["status"] = {"status": status}
         return Case("certificates.k8s.io/v1", "CertificateSigningRequest", body, patches)
@@ -74,4 +74,17 @@ HPZWFPeMj1jZRYVe4WIDY5hSxz/1hKAAMAoGCCqGSM49BAMCA0kAMEYCIQCnXavE
 eZCdeSPnj0XPw5c6M/fviNh4/n96dfz8bA1pCAIhANYaNEah9pryl2A2Ozu85XiN
 syTnuGdqkEODrN6onByL
 -----END CERTIFICATE REQUEST-----
+"""
+
+_CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBeTCCAR+gAwIBAgIUZkMXz+l11zaBX+ATYsNx9Hs3n2owCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGdGFibGVzMCAXDTI2MTExNTExNTQ1NVoYDzIxMjYxMDIyMTE1
+NDU1WjARMQ8wDQYDVQQDDAZ0YWJsZXMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AASteEGABd5WQ++B6RScv3XBCrqdC7phmsfwSem7Y5SUUX0jalCQY9zeBSKxUgQD
+jroOOeK6kIsgK7BXe8eWpw29o1MwUTAdBgNVHQ4EFgQUHst8G/Av9wy0w9MJGCj7
+5HpS5WAwHwYDVR0jBBgwFoAUHst8G/Av9wy0w9MJGCj75HpS5WAwDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiEAqgdT9qWBIAAgHvC+NG5H+NRxTJxl
+T4BO94E//yE5KsgCIGndrN579u4kb9Ew6i4Ga5GYSGNd8XPH/ghE/RA4qt63
+-----END CERTIFICATE-----
 """

@@ -11,8 +11,8 @@ from tests.cluster.apiserver.tables.storage_objects import device_cases, storage
 from tests.cluster.apiserver.tables.workload_objects import autoscaler_cases, job_cases, workload_cases
 
 
-def all_cases(namespace: str, authority: str) -> list[Case]:
-    """Every case; names of objects outside the namespace begin with its name. The authority is any certificate."""
+def all_cases(namespace: str) -> list[Case]:
+    """Every case; names of objects outside the namespace begin with its name."""
     return [
         *pod_cases(),
         *workload_cases(),
@@ -22,6 +22,6 @@ def all_cases(namespace: str, authority: str) -> list[Case]:
         *storage_cases(namespace),
         *cluster_cases(namespace),
         *event_cases(namespace),
-        *access_cases(namespace, authority),
+        *access_cases(namespace),
         *device_cases(namespace),
     ]

@@ -45,7 +45,7 @@ def pod_cases() -> Iterator[Case]:
         },
         containers=("a", "b"),
     )
-    restarts: dict[str, dict[str, float]] = {
+    restarts: dict[str, dict[str, Any]] = {
         "minutes": {"minutes": 5.3},
         "hours": {"hours": 5.21},
         "days": {"days": 3, "hours": 4},

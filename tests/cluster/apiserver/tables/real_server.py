@@ -31,12 +31,12 @@ class RealServer:
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self.authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         self._token = user["token"]
         self._connection = http.client.HTTPSConnection(
             urlsplit(cluster["server"]).netloc,
             timeout=_TIMEOUT,
-            context=ssl.create_default_context(cadata=self.authority),
+            context=ssl.create_default_context(cadata=authority),
         )
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -32,6 +32,23 @@ def server(kube: RealKubernetes) -> Iterator[RealServer]:
     made.close()
 
 
+@pytest.fixture
+def define(server: RealServer) -> Iterator[Callable[[dict[str, Any]], Kind]]:
+    """Makes custom kinds that are served until the test ends."""
+    paths: list[str] = []
+
+    def made(definition: dict[str, Any]) -> Kind:
+        paths.append(f"{DEFINITIONS}/{definition['metadata']['name']}")
+        server.demand("POST", DEFINITIONS, definition)
+        kind = kind_of(definition)
+        wait_until(partial(_is_served, server, kind), f"{kind.resource} to be served")
+        return kind
+
+    yield made
+    for path in paths:
+        server.request("DELETE", path)
+
+
 def assert_equal(rows: list[Row]) -> None:
     differing = [f"{row.name}\n  real {row.cells}\n  ours {row.ours}" for row in rows if row.ours != row.cells]
     assert not differing, "\n".join(differing[:20])
@@ -40,7 +57,7 @@ def assert_equal(rows: list[Row]) -> None:
 def test_every_kind_in_every_state_is_printed_as_kubernetes_prints_it(server: RealServer, namespace: str) -> None:
     making = Making(server, namespace)
     try:
-        for case in all_cases(namespace, server.authority):
+        for case in all_cases(namespace):
             making.make(KINDS[case.api_version, case.kind], case)
         listed = [row for kind in STORED_KINDS for row in table_rows(server, kind, "GET", collection(kind))]
         # In autoscaling/v1 the metrics have lost their order, and Kubernetes prints them as they are stored.
@@ -80,13 +97,11 @@ def test_there_are_tables_where_kubernetes_has_them(server: RealServer) -> None:
     assert {place: has_table(*place) for place in answers} == answers
 
 
-def test_a_custom_kind_is_printed_by_the_columns_of_its_definition(server: RealServer, namespace: str) -> None:
-    kinds = _defined(
-        server,
-        a_definition("valued", "Valued", columns=value_columns()),
-        a_definition("plains", "Plain"),
-    )
-    for kind in kinds:
+def test_a_custom_kind_is_printed_by_the_columns_of_its_definition(
+    server: RealServer, namespace: str, define: Callable[[dict[str, Any]], Kind]
+) -> None:
+    for definition in (a_definition("valued", "Valued", columns=value_columns()), a_definition("plains", "Plain")):
+        kind = define(definition)
         rows = []
         for body in objects().values():
             home = collection(kind, namespace)
@@ -96,9 +111,11 @@ def test_a_custom_kind_is_printed_by_the_columns_of_its_definition(server: RealS
         assert len(rows) == len(objects())
 
 
-def test_a_scale_is_printed_as_kubernetes_prints_it(server: RealServer, namespace: str) -> None:
+def test_a_scale_is_printed_as_kubernetes_prints_it(
+    server: RealServer, namespace: str, define: Callable[[dict[str, Any]], Kind]
+) -> None:
     paths = {"specReplicasPath": ".spec.count", "statusReplicasPath": ".status.count"}
-    (custom,) = _defined(server, a_definition("scaleds", "Scaled", scale=paths))
+    custom = define(a_definition("scaleds", "Scaled", scale=paths))
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "i"}]}}
     spec = {"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     bodies: dict[Kind, dict[str, Any]] = {
@@ -115,16 +132,6 @@ def test_a_scale_is_printed_as_kubernetes_prints_it(server: RealServer, namespac
         (row,) = table["rows"]
         ours = [scale_cells(kind, row["object"], moment) for moment in (before, datetime.now(UTC))]
         assert row["cells"] in ours
-
-
-def _defined(server: RealServer, *definitions: dict[str, Any]) -> list[Kind]:
-    for definition in definitions:
-        path = f"{DEFINITIONS}/{definition['metadata']['name']}?fieldManager=tests&force=true"
-        server.demand("PATCH", path, definition, content_type="application/apply-patch+yaml")
-    kinds = [kind_of(definition) for definition in definitions]
-    for kind in kinds:
-        wait_until(partial(_is_served, server, kind), f"{kind.resource} to be served")
-    return kinds
 
 
 def _is_served(server: RealServer, kind: Kind) -> bool:

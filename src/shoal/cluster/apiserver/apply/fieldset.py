@@ -59,19 +59,12 @@ def recursive_difference(whole: Tree, other: Tree) -> Tree:
         branch = whole.get(label)
         if branch is None:
             continue
-        kept = None
+        kept: Tree | None = None
         if cut and "." not in cut:
-            if not branch:
-                continue
-            kept = recursive_difference(branch, cut)
+            kept = _as_branch(recursive_difference(branch, cut)) if branch else branch
             if kept is branch:
                 continue
-        if out is whole:
-            out = dict(whole)
-        if kept:
-            out[label] = kept
-        else:
-            del out[label]
+        out = _replaced(out, whole, label, kept)
     return out
 
 
@@ -150,14 +143,8 @@ def _children_without(whole: Tree, other: Tree) -> Tree:
         if branch is None or label == ".":
             continue
         kept = _branch_without(branch, cut)
-        if kept is branch:
-            continue
-        if out is whole:
-            out = dict(whole)
-        if kept is None:
-            del out[label]
-        else:
-            out[label] = kept
+        if kept is not branch:
+            out = _replaced(out, whole, label, kept)
     return out
 
 
@@ -167,11 +154,23 @@ def _branch_without(branch: Tree, cut: Tree) -> Tree | None:
         return None if loses_itself else branch
     kept = _children_without(branch, cut) if cut else branch
     if loses_itself and "." in kept:
-        kept = {label: below for label, below in kept.items() if label != "."}
-        return kept or None
-    # What is left may be its own mark alone, which is written as a plain member, or nothing at all.
-    if not kept:
+        return {label: below for label, below in kept.items() if label != "."} or None
+    return _as_branch(kept)
+
+
+def _as_branch(left: Tree) -> Tree | None:
+    """What is left of a branch with children: nothing, a plain member where only its own mark is left, or itself."""
+    if not left:
         return None
-    if len(kept) == 1 and "." in kept:
-        return {}
-    return kept
+    return {} if len(left) == 1 and "." in left else left
+
+
+def _replaced(out: Tree, whole: Tree, label: str, branch: Tree | None) -> Tree:
+    """The changed copy of a tree with one more branch changed, or gone."""
+    if out is whole:
+        out = dict(whole)
+    if branch is None:
+        del out[label]
+    else:
+        out[label] = branch
+    return out

@@ -31,6 +31,7 @@ from shoal.cluster.apiserver.schema import Schema
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 KUBECTL = "kubectl"
+_TOO_DEEP = "the object is nested too deeply"
 
 Paths = Sequence[tuple[str, ...]]
 
@@ -74,6 +75,8 @@ def record_update(
                 )
             ),
         )
+    except RecursionError:
+        raise bad_request(_TOO_DEEP) from None
     except Untypeable:
         # The object does not fit its schema: ownership is dropped, the write goes on.
         new["metadata"].pop("managedFields", None)
@@ -100,7 +103,7 @@ def apply(
             force=force, resets=resets, versions=versions
         )
     except RecursionError:
-        raise bad_request("the configuration is nested too deeply") from None
+        raise bad_request(_TOO_DEEP) from None
 
 
 class _Apply:
@@ -123,7 +126,6 @@ class _Apply:
         self._require_wellformed()
         # A copy, since the result takes over parts of it and others will complete that.
         live = msgspec.json.decode(msgspec.json.encode(self.live)) if self.live is not None else self._empty()
-        entries = under_schema(self.shape, self._entries_before(resets), versions=versions, is_fixed=self.is_builtin)
         arguments: dict[str, Any] = {
             "owner": (self.manager, APPLY, "", self.subresource),
             "version": self.version,
@@ -132,10 +134,12 @@ class _Apply:
             "versions": versions,
         }
         try:
-            new, entries = after_apply(self.shape, live, self.applied, entries, force=force, **arguments)
+            before = self._entries_before(resets)
+            before = under_schema(self.shape, before, versions=versions, is_fixed=self.is_builtin)
+            new, entries = after_apply(self.shape, live, self.applied, before, force=force, **arguments)
         except Conflicts as conflicts:
             self._require_takeable(live, conflicts)
-            new, entries = after_apply(self.shape, live, self.applied, entries, force=True, **arguments)
+            new, entries = after_apply(self.shape, live, self.applied, before, force=True, **arguments)
         except Untypeable as problem:
             raise _failed(f"failed to create typed live object ({_named(live)}): {problem}") from problem
         outcome: Object = new

@@ -31,7 +31,7 @@ from shoal.cluster.apiserver.cel.syntax import (
     Select,
     parse,
 )
-from shoal.cluster.apiserver.cel.types import BOOL, BYTES, DOUBLE, DURATION, TIMESTAMP, Type
+from shoal.cluster.apiserver.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, TIMESTAMP, Type
 from shoal.cluster.apiserver.cel.values import (
     NOTHING,
     CelError,
@@ -101,7 +101,12 @@ def _part(node: Node) -> Run:
         case Literal(value=value):
             return lambda _frame: value
         case Name(slot=slot):
-            return _read(operator.itemgetter(slot), node.type)
+            # What a loop gives has been read already.
+            return (
+                _read(operator.itemgetter(slot), node.type)
+                if node.name in ("self", "oldSelf")
+                else operator.itemgetter(slot)
+            )
         case Select():
             return _read(_select(node), node.type)
         case Call():
@@ -125,6 +130,8 @@ def _part(node: Node) -> Run:
 
 def reader(given: Type) -> Callable[[Any], Any] | None:
     """How a value of the type is read from an object; None where it is taken as it lies."""
+    if given == INT:
+        return _whole
     if given == DOUBLE:
         return lambda value: float(value) if type(value) is int else value
     if given == TIMESTAMP:
@@ -153,6 +160,12 @@ def whole_reader(given: Type) -> Callable[[Any], Any] | None:
     if given.name == "list":
         return lambda value: [read(each) for each in value]
     return lambda value: {key: read(each) for key, each in value.items()}
+
+
+def _whole(value: Any) -> Any:
+    if type(value) is float:
+        raise CelError("invalid data, expected int, got float64")
+    return value
 
 
 def _moment(text: str) -> Any:

@@ -6,7 +6,7 @@ into kinds, ``Pipeline`` is the schema of one version at work, ``columns_of`` wh
 
 from shoal.cluster.apiserver.custom.columns import Column, columns_of
 from shoal.cluster.apiserver.custom.definition_rules import DEFINITION_RULES
-from shoal.cluster.apiserver.custom.definition_status import definition_status
+from shoal.cluster.apiserver.custom.definition_status import CLEANUP, definition_status, mark_definition
 from shoal.cluster.apiserver.custom.definitions import (
     DEFINITIONS,
     default_definition,
@@ -19,6 +19,7 @@ from shoal.cluster.apiserver.custom.kinds import deprecation_warning, kinds_of
 from shoal.cluster.apiserver.custom.pipeline import Pipeline
 
 __all__ = [
+    "CLEANUP",
     "DEFINITIONS",
     "DEFINITION_RULES",
     "Column",
@@ -30,6 +31,7 @@ __all__ = [
     "definition_warnings",
     "deprecation_warning",
     "kinds_of",
+    "mark_definition",
     "validate_definition",
     "validate_definition_update",
 ]

@@ -17,12 +17,21 @@ from shoal.cluster.apiserver.cel.patterns import InvalidPattern, compile_pattern
 from shoal.cluster.apiserver.custom.composites import composite_check
 from shoal.cluster.apiserver.custom.correlation import Correlation
 from shoal.cluster.apiserver.custom.places import Place, dotted
-from shoal.cluster.apiserver.custom.text import go_number, shown_number
-from shoal.cluster.apiserver.custom.wording import Check, Problems, Raw, known_format, odd, type_name, wrong, wrong_type
+from shoal.cluster.apiserver.custom.text import go_number, shown
+from shoal.cluster.apiserver.custom.wording import (
+    INT64_HIGH,
+    INT64_LOW,
+    Check,
+    Problems,
+    Raw,
+    known_format,
+    odd,
+    type_name,
+    wrong,
+    wrong_type,
+)
 from shoal.kube.admission.fields import FieldProblem, Reason, not_supported, required
 
-_INT64 = range(-(2**63), 2**63)
-_INT32 = range(-(2**31), 2**31)
 _QUICK: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list, "integer": int}
 
 
@@ -47,7 +56,7 @@ def compile_entry(raw: Raw) -> Entry:
 
 def _small_integer(rest: Check | None, whole: Check | None) -> Check:
     def check(value: Any, place: Place, problems: Problems, old: Correlation | None) -> None:
-        chosen = rest if value in _INT64 else whole
+        chosen = rest if INT64_LOW <= value <= INT64_HIGH else whole
         if chosen is not None:
             chosen(value, place, problems, old)
 
@@ -184,15 +193,13 @@ def _number_check(raw: Raw) -> Check | None:
         return None
     if named == "number" and form != "float" and step is None and least is None and most is None:
         return None
-    allowed = _INT32 if form == "int32" else _INT64
+    low, high = (-(2**31), 2**31 - 1) if form == "int32" else (INT64_LOW, INT64_HIGH)
 
     def check(value: Any, place: Place, problems: Problems, _old: Correlation | None) -> None:
         kind = type(value)
         if kind is not int and kind is not float:
             return
-        if named == "integer" and (
-            value not in allowed if kind is int else not _is_whole(value) or value not in allowed
-        ):
+        if named == "integer" and not (low <= value <= high and (kind is int or _is_whole(value))):
             told = f"with format {form}" if form else "(default format)"
             problems.append(odd(f"Checked value must be of type integer {told} in {dotted(place)}"))
         elif form == "float" and abs(value) > 3.4028234663852886e38:
@@ -203,12 +210,12 @@ def _number_check(raw: Raw) -> Check | None:
             bound = _bound(least, value, named)
             if value < bound or (over and value == bound):
                 words = "greater than" if over else "greater than or equal to"
-                problems.append(wrong(place, shown_number(value), f"should be {words} {go_number(bound)}"))
+                problems.append(wrong(place, shown(value), f"should be {words} {go_number(bound)}"))
         if most is not None:
             bound = _bound(most, value, named)
             if value > bound or (under and value == bound):
                 words = "less than" if under else "less than or equal to"
-                problems.append(wrong(place, shown_number(value), f"should be {words} {go_number(bound)}"))
+                problems.append(wrong(place, shown(value), f"should be {words} {go_number(bound)}"))
 
     return check
 
@@ -224,14 +231,14 @@ def _multiple(value: float, step: float, place: Place, problems: Problems) -> No
     if step <= 0:
         path = dotted(place)
         message = f"factor MultipleOf declared for {path} must be positive: {go_number(step)}"
-        problems.append(FieldProblem(path, message, value=shown_number(step)))
+        problems.append(FieldProblem(path, message, value=shown(step)))
         return
     if type(value) is int and type(step) is int:
         fits = value % step == 0
     else:
         fits = _is_whole(1 / step * value if step < 1 else value / step)
     if not fits:
-        problems.append(wrong(place, shown_number(value), f"should be a multiple of {go_number(step)}"))
+        problems.append(wrong(place, shown(value), f"should be a multiple of {go_number(step)}"))
 
 
 def _items_check(raw: Raw) -> Check | None:
@@ -275,19 +282,21 @@ def _enum_check(raw: Raw) -> Check | None:
         return None
     texts = frozenset(each for each in values if type(each) is str)
     rest = [each for each in values if type(each) is not str and each is not None]
-    shown = [each if isinstance(each, str) else _json(each) for each in values]
+    allowed = [each if isinstance(each, str) else _json(each) for each in values]
 
     def check(value: Any, place: Place, problems: Problems, _old: Correlation | None) -> None:
         if (value in texts) if type(value) is str else any(_is_same(value, each) for each in rest):
             return
-        problems.append(not_supported(dotted(place), value, shown))
+        problems.append(not_supported(dotted(place), shown(value), allowed))
 
     return check
 
 
 def _is_same(value: Any, allowed: Any) -> bool:
-    is_number = type(value) in (int, float) and type(allowed) in (int, float)
-    return bool(value == allowed) and (is_number or type(value) is type(allowed))
+    if type(value) in (int, float) and type(allowed) in (int, float):
+        # Go converts the value to the type of the allowed one, which cuts its fraction off.
+        return bool(value == allowed) or (type(allowed) is int and abs(value) < 2**53 and int(value) == allowed)
+    return bool(value == allowed) and type(value) is type(allowed)
 
 
 def _json(value: Any) -> str:

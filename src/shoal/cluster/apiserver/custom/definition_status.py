@@ -149,3 +149,16 @@ def _approval_condition(definition: Object) -> Object | None:
     reasons = {"Bypassed": "UnapprovedAnnotation", "Approved": "ApprovedAnnotation"}
     reason = reasons.get(state, f"{state}Annotation")
     return _condition("KubernetesAPIApprovalPolicyConformant", status, reason, told)
+
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer that holds a definition until the last of its objects is gone."""
+
+
+def mark_definition(definition: Object, now: str) -> None:
+    """Notes on a definition that is to be deleted that its objects go first."""
+    metadata, status = definition["metadata"], definition.setdefault("status", {})
+    metadata["finalizers"] = [*(metadata.get("finalizers") or ()), CLEANUP]
+    told = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+    condition = {**_condition("Terminating", "True", "InstanceDeletionPending", told), "lastTransitionTime": now}
+    status["conditions"] = [*(status.get("conditions") or ()), condition]

@@ -14,101 +14,72 @@ META = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def compile_prune(raw: Raw, *, is_root: bool = False) -> Prune | None:
-    """How a value is pruned; None where nothing can be unknown: a scalar, or a place that keeps everything.
+    """How an object or a list is pruned; None where nothing in it is unknown.
 
-    apiVersion, kind and metadata of an object, be it embedded, have rules of their own and stay.
+    apiVersion, kind and metadata of an object, be it embedded, have rules of their own and stay. A value of the wrong
+    type is refused later, but pruned all the same.
     """
-    return _compile(raw, is_root=is_root)
-
-
-def _compile(raw: Raw | None, *, is_root: bool = False) -> Prune | None:
-    if raw is None:
-        return _prune_all
     keeps = bool(raw.get("x-kubernetes-preserve-unknown-fields"))
-    of_fields = _of_fields(raw, keeps=keeps, is_resource=is_root or bool(raw.get("x-kubernetes-embedded-resource")))
-    of_items = _of_items(raw, keeps=keeps)
-    if of_fields is None:
-        return of_items
-    if of_items is None:
-        return of_fields
-    fields, items = of_fields, of_items
-
-    def either(value: Any, place: Place, unknown: list[str] | None) -> None:
-        (fields if type(value) is dict else items)(value, place, unknown)
-
-    return either
-
-
-def _of_fields(raw: Raw, *, keeps: bool, is_resource: bool) -> Prune | None:
-    if raw.get("type") not in (None, "object"):
-        # A value of the wrong type is refused later, whatever is left of it.
+    fields = _of_fields(raw, keeps=keeps, is_resource=is_root or bool(raw.get("x-kubernetes-embedded-resource")))
+    items = _of_items(raw, keeps=keeps)
+    if fields is None and items is None:
         return None
-    declared = raw.get("properties") or {}
-    skipped = META if is_resource else frozenset[str]()
-    children = {name: _compile(child) for name, child in declared.items() if name not in skipped}
-    additional = raw.get("additionalProperties")
-    has_additional = additional is not None
-    rest = _compile(additional if isinstance(additional, dict) else None) if has_additional else None
-    busy = {name: child for name, child in children.items() if child is not None}
-    if keeps and not busy and rest is None:
-        return None
-    if has_additional and not declared:
-        return _of_map(rest, skipped)
-    known = frozenset(declared) | skipped
-    is_leaf = not busy and rest is None
 
     def prune(value: Any, place: Place, unknown: list[str] | None) -> None:
-        if type(value) is not dict:
-            return
-        if not (keeps or has_additional) and not value.keys() <= known:
-            for name in [name for name in value if name not in known]:
-                del value[name]
-                if unknown is not None and (place is not None or name not in META):
-                    unknown.append(f'unknown field "{dotted((place, name))}"')
-        if is_leaf:
-            return
-        for name, item in value.items():
-            child = busy.get(name)
-            if child is not None:
-                child(item, None if unknown is None else (place, name), unknown)
-            elif rest is not None and name not in known:
-                rest(item, None if unknown is None else (place, name), unknown)
+        if type(value) is dict:
+            if fields is not None:
+                fields(value, place, unknown)
+        elif items is not None:
+            items(value, place, unknown)
 
     return prune
 
 
-def _of_map(rest: Prune | None, skipped: frozenset[str]) -> Prune | None:
-    if rest is None:
+def _of_fields(raw: Raw, *, keeps: bool, is_resource: bool) -> Prune | None:
+    declared = raw.get("properties") or {}
+    additional = raw.get("additionalProperties")
+    skipped = META if is_resource else frozenset[str]()
+    children = {name: compile_prune(child) for name, child in declared.items() if name not in skipped}
+    rest: Prune | None = None
+    if additional is not None:
+        rest = compile_prune(additional) if isinstance(additional, dict) else _prune_all
+    if rest is None and not any(children.values()) and (keeps or additional is not None):
         return None
-    child = rest
+    is_open = keeps or additional is not None
+    known = frozenset(declared) | skipped
 
     def prune(value: Any, place: Place, unknown: list[str] | None) -> None:
-        if type(value) is dict:
-            for name, item in value.items():
-                if name not in skipped:
-                    child(item, None if unknown is None else (place, name), unknown)
+        if not is_open and not value.keys() <= known:
+            for name in [name for name in value if name not in known]:
+                del value[name]
+                if unknown is not None and (place is not None or name not in META):
+                    unknown.append(f'unknown field "{dotted((place, name))}"')
+        for name, item in value.items():
+            kind = type(item)
+            if kind is not dict and kind is not list:
+                continue
+            child = children.get(name) if name in known else rest
+            if child is not None:
+                child(item, None if unknown is None else (place, name), unknown)
 
     return prune
 
 
 def _of_items(raw: Raw, *, keeps: bool) -> Prune | None:
-    if raw.get("type") not in (None, "array"):
-        return None
     items = raw.get("items")
-    if items is None and keeps:
-        return None
+    if not isinstance(items, dict):
+        return None if keeps else _prune_all
     # Items below a place that keeps everything keep it as well.
-    inner = {**items, "x-kubernetes-preserve-unknown-fields": True} if keeps and items is not None else items
-    if raw.get("type") is None and items is None:
-        return _prune_all
-    child = _compile(inner)
+    inner = {**items, "x-kubernetes-preserve-unknown-fields": True} if keeps else items
+    child = compile_prune(inner)
     if child is None:
         return None
     each = child
 
     def prune(value: Any, place: Place, unknown: list[str] | None) -> None:
-        if type(value) is list:
-            for at, item in enumerate(value):
+        for at, item in enumerate(value):
+            kind = type(item)
+            if kind is dict or kind is list:
                 each(item, None if unknown is None else (place, at), unknown)
 
     return prune

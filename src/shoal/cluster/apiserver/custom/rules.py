@@ -18,6 +18,7 @@ from shoal.cluster.apiserver.custom.correlation import Correlation
 from shoal.cluster.apiserver.custom.field_paths import valid_field_path
 from shoal.cluster.apiserver.custom.places import Key, Place, field_path
 from shoal.cluster.apiserver.custom.rule_types import rule_type
+from shoal.cluster.apiserver.custom.text import shown
 from shoal.cluster.apiserver.custom.wording import Problems, Raw
 from shoal.kube.admission.fields import FieldProblem, Reason
 
@@ -230,4 +231,4 @@ def _problem(rule: Rule, path: str, value: Any, is_whole: bool, message: str) ->
         message = ""
     if is_whole:
         return FieldProblem(path, message, reason)
-    return FieldProblem(path, message, reason, value)
+    return FieldProblem(path, message, reason, shown(value))

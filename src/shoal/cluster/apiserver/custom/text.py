@@ -18,13 +18,13 @@ def quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def shown_number(value: float) -> float:
-    """A number as %v writes it: without the point that JSON would put behind a whole one."""
-    return int(value) if abs(value) < 10**6 and float(value).is_integer() else value
+def shown(value: Any) -> Any:
+    """A value for a message: a number as %v writes it, anything else as JSON does."""
+    return msgspec.Raw(double_text(value).encode()) if isinstance(value, float) else value
 
 
 def go_number(value: float) -> str:
-    """The same as text."""
+    """A number as %v writes it."""
     return str(value) if isinstance(value, int) else double_text(value)
 
 

@@ -18,14 +18,14 @@ Raw = dict[str, Any]
 """A schema as its definition states it."""
 
 NOWHERE = "<nil>"
-_INT64 = range(-(2**63), 2**63)
+INT64_LOW, INT64_HIGH = -(2**63), 2**63 - 1
 _NAMES: dict[type, str] = {str: "string", bool: "boolean", dict: "object", list: "array", float: "number"}
 
 
 def type_name(value: Any) -> str:
     """The JSON type of a value, as messages name it."""
     if type(value) is int:
-        return "integer" if value in _INT64 else "number"
+        return "integer" if INT64_LOW <= value <= INT64_HIGH else "number"
     return "null" if value is None else _NAMES[type(value)]
 
 

@@ -52,7 +52,7 @@ def negotiated(accept: str, *, tables: bool = True) -> Representation:
         if form is None:
             return Representation(is_yaml=is_yaml)
         version = parameters.get("v", "v1")
-        if tables and parameters.get("g") == _META and version in ("v1", "v1beta1"):
+        if (tables or form != Form.TABLE.value) and parameters.get("g") == _META and version in ("v1", "v1beta1"):
             try:
                 return Representation(Form(form), version, is_yaml)
             except ValueError:

@@ -16,7 +16,7 @@ from shoal.cluster.apiserver.front.negotiation import Form, Representation
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.cluster.apiserver.state import State, decoded
 from shoal.cluster.apiserver.storage import Record
-from shoal.cluster.apiserver.tables import cells, columns
+from shoal.cluster.apiserver.tables import cells, columns, conditions, scale_cells, scale_columns
 from shoal.cluster.apiserver.verbs.reading import Listed
 
 _META_V1 = "meta.k8s.io/"
@@ -119,17 +119,39 @@ def table(
         "kind": "Table",
         "apiVersion": _META_V1 + representation.version,
         "metadata": metadata,
-        "columnDefinitions": columns(kind) if with_columns else [],
+        "columnDefinitions": columns(kind) if with_columns else None,
         "rows": rows,
     }
     return msgspec.json.encode(value)
 
 
 def _row(kind: Kind, state: State, record: Record, representation: Representation, moment: datetime) -> dict[str, Any]:
-    value = in_version(kind, state, record)
-    row: dict[str, Any] = {"cells": cells(kind, value, moment)}
+    stored = decoded(state.stored_kind(kind), record)
+    row: dict[str, Any] = {"cells": cells(kind, stored, moment, is_stored=True)}
+    if found := conditions(kind, stored):
+        row["conditions"] = found
     if representation.include == "Object":
-        row["object"] = value
+        row["object"] = in_version(kind, state, record)
     elif representation.include != "None":
         row["object"] = msgspec.Raw(metadata_alone(record, representation))
     return row
+
+
+def unstored_table(kind: Kind, value: Object, representation: Representation) -> bytes:
+    """One object that is nowhere stored (a dry run's, or a Scale) as a row."""
+    is_scale = value.get("kind") == "Scale" and kind.kind != "Scale"
+    row: dict[str, Any] = {"cells": scale_cells(kind, value, now()) if is_scale else cells(kind, value, now())}
+    version = _META_V1 + representation.version
+    if representation.include == "Object":
+        row["object"] = value
+    elif representation.include != "None":
+        metadata = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": value.get("metadata", {})}
+        row["object"] = metadata
+    made = {
+        "kind": "Table",
+        "apiVersion": version,
+        "metadata": {"resourceVersion": value.get("metadata", {}).get("resourceVersion", "")},
+        "columnDefinitions": scale_columns(kind) if is_scale else columns(kind),
+        "rows": [row],
+    }
+    return msgspec.json.encode(made)

@@ -12,10 +12,11 @@ import yaml
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade
 from shoal.cluster.apiserver.front.negotiation import Form, Representation, negotiated
-from shoal.cluster.apiserver.front.representation import page, shown, table
+from shoal.cluster.apiserver.front.representation import page, shown, table, unstored_table
 from shoal.cluster.apiserver.front.request_info import RequestInfo
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.cluster.apiserver.refusals import no_such_route, refused
+from shoal.cluster.apiserver.tables import has_table
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, WriteOptions, write_options
 from shoal.cluster.apiserver.verbs.bodies import media_type, read_object
 from shoal.cluster.apiserver.verbs.creating import create
@@ -82,13 +83,16 @@ class Resources:
 
     def _check_verb(self, kind: Kind, info: RequestInfo) -> None:
         verbs = kind.subresources[info.subresource].verbs if info.subresource else kind.verbs
+        if info.verb == "create" and _is_ending(kind):
+            text = "create not allowed while custom resource definition is terminating"
+            raise refused(405, "MethodNotAllowed", text, group=kind.group, kind=kind.resource)
         if info.verb not in verbs or (kind.namespaced and not info.namespace and info.verb == "create"):
             raise refused(405, "MethodNotAllowed", _NOT_ALLOWED)
 
     # Reading
 
     async def _read(self, asked: Asked, info: RequestInfo) -> Answer:
-        representation = _representation(asked.call)
+        representation = _representation(asked)
         options = list_options(asked.call)
         if info.verb == "get":
             record = await get(self._state, asked, options)
@@ -97,7 +101,7 @@ class Resources:
         return _encoded(asked, page(asked.kind, self._state, listed, representation), representation)
 
     def _watch(self, asked: Asked, info: RequestInfo) -> Streaming:
-        representation = _representation(asked.call)
+        representation = _representation(asked)
         kind, state = asked.kind, self._state
         first = None
         if representation.form is Form.TABLE:
@@ -138,34 +142,41 @@ class Resources:
         if verb == "delete":
             return await delete(self._workshop, asked, options)
         listed = await delete_collection(self._workshop, asked, options, list_options(call))
-        representation = _representation(call)
+        representation = _representation(asked)
         return _encoded(asked, page(asked.kind, self._state, listed, representation), representation)
 
     def _written(self, asked: Asked, outcome: Outcome | Answer | Streaming | Upgrade) -> Answer | Streaming | Upgrade:
         if not isinstance(outcome, Outcome):
             return outcome
-        representation = _representation(asked.call)
+        representation = _representation(asked)
         if outcome.record is not None:
             data = shown(outcome.kind, self._state, outcome.record, representation)
         else:
-            data = _dressed(outcome.object or {}, representation)
+            data = _dressed(outcome.kind, outcome.object or {}, representation)
         return _encoded(asked, data, representation, status=outcome.status)
+
+
+def _is_ending(kind: Kind) -> bool:
+    return kind.definition is not None and "deletionTimestamp" in kind.definition["metadata"]
 
 
 class NoSuchPath(Exception):
     """Nothing at all is served there, in any group; the answer is plain text."""
 
 
-def _dressed(value: Object, representation: Representation) -> bytes:
-    """An object that is nowhere stored; a table of it would say nothing that it does not."""
+def _dressed(kind: Kind, value: Object, representation: Representation) -> bytes:
+    """An object that is nowhere stored: the answer of a dry run, or of a subresource with a kind of its own."""
+    if representation.form is Form.TABLE and value.get("kind") in (kind.kind, "Scale"):
+        return unstored_table(kind, value, representation)
     if representation.is_metadata:
         version = f"meta.k8s.io/{representation.version}"
         value = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": value.get("metadata", {})}
     return msgspec.json.encode(value)
 
 
-def _representation(call: Call) -> Representation:
-    representation = negotiated(call.headers.get("accept", ""))
+def _representation(asked: Asked) -> Representation:
+    call = asked.call
+    representation = negotiated(call.headers.get("accept", ""), tables=has_table(asked.kind, asked.subresource))
     include = call.value("includeObject")
     if include and representation.form is Form.TABLE:
         representation = dataclasses.replace(representation, include=include)

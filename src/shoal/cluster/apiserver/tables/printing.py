@@ -25,6 +25,7 @@ from shoal.cluster.apiserver.tables.printer import NAME, Cells, Printer, Printer
 
 _ROOMS = (pods, workloads, autoscalers, networks, storage, cluster, access, events, devices, metrics)
 _BUILT_IN: Printers = {name: printer for room in _ROOMS for name, printer in room.PRINTERS.items()}
+_HEAD = ("apiVersion", "kind", "metadata")
 _NO_CREATION = "0001-01-01T00:00:00Z"
 
 
@@ -112,7 +113,7 @@ def _stored_printer(kind: Kind) -> Printer:
 def _converted(to_storage: Callable[[Object], Object], stored_cells: Cells) -> Cells:
     def row(value: Object, now: datetime) -> list[Any]:
         # A bookmark has metadata alone, for which conversion would make up a spec.
-        is_whole = value.keys() - {"apiVersion", "kind", "metadata"}
-        return stored_cells(to_storage(value) if is_whole else value, now)
+        is_whole = any(part for field, part in value.items() if field not in _HEAD)
+        return stored_cells(to_storage({**value, "metadata": metadata_of(value)}) if is_whole else value, now)
 
     return row

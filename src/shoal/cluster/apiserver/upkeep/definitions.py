@@ -7,13 +7,11 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from shoal.cluster.apiserver.custom import DEFINITIONS, definition_status, kinds_of
+from shoal.cluster.apiserver.custom import CLEANUP, DEFINITIONS, definition_status, kinds_of
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.refusals import Refused
 from shoal.cluster.apiserver.state import State
 from shoal.cluster.apiserver.storage import ChangeType
-
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 _log = structlog.get_logger(__name__)
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from shoal.api.meta import format_time, parse_time
+from shoal.cluster.apiserver.custom import DEFINITIONS, mark_definition
 from shoal.cluster.apiserver.kinds.decode import WrongType, decode
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.cluster.apiserver.kinds.tables import type_schema
@@ -209,6 +210,8 @@ def _mark(kind: Kind, options: DeleteOptions, marked: Object, now: str) -> bool:
             metadata["generation"] += 1
         if kind.storage == "namespaces":
             marked.setdefault("status", {})["phase"] = "Terminating"
+        elif kind.storage == DEFINITIONS:
+            mark_definition(marked, now)
         return True
     left = metadata.get("deletionGracePeriodSeconds") or 0
     if not left:

@@ -1,0 +1,134 @@
+"""Plays a script of kubectl commands against a server and writes down what they said, less what differs by run.
+
+A script is a text file: commands first, one a line, as a shell would take them; then files, each after a line with its
+name between dashes. ``@ns`` stands for the script's own namespace, and names what the script makes outside of it.
+
+    kubectl create -f pod.yaml
+    KUBE_EDITOR='sed -i s/one/two/' kubectl edit pod a
+    -- pod.yaml --
+    kind: Pod
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_FILE = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
+_VARIABLE = re.compile(r"[A-Z_]+=")
+
+
+@dataclass(frozen=True)
+class Script:
+    """Commands, and the files that they read."""
+
+    commands: tuple[str, ...]
+    files: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path, namespace: str) -> Script:
+        head, *parts = _FILE.split(path.read_text().replace("@ns", namespace))
+        lines = (line.strip() for line in head.replace("\\\n", " ").splitlines())
+        commands = tuple(" ".join(line.split()) for line in lines if line and not line.startswith("#"))
+        return cls(commands, dict(zip(parts[::2], parts[1::2], strict=True)))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a script is played: which kubectl, signed in where, in which folder of its own."""
+
+    binary: Path
+    kubeconfig: Path
+    folder: Path
+    namespace: str
+
+    def play(self, script: Script) -> str:
+        """The transcript."""
+        for name, content in script.files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        said = "\n".join(self._said(command) for command in script.commands)
+        return normalised(said)
+
+    def _said(self, command: str) -> str:
+        words = shlex.split(command)
+        variables = {}
+        while _VARIABLE.match(words[0]):
+            name, _, value = words.pop(0).partition("=")
+            variables[name] = value
+        assert words[0] == "kubectl", f"a script runs kubectl alone: {command}"
+        stdin = ""
+        if "<" in words:
+            stdin = (self.folder / words.pop()).read_text()
+            words.pop()
+        done = self.run(*words[1:], stdin=stdin, variables=variables)
+        text = f"$ {command}\n{_readable(words, done.stdout)}"
+        if done.stderr:
+            text += f"stderr: {done.stderr}"
+        return text if done.returncode == 0 else f"{text}exit code {done.returncode}\n"
+
+    def run(
+        self, *words: str, stdin: str = "", variables: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "KUBECONFIG": str(self.kubeconfig),
+            "KUBECACHEDIR": str(self.folder.parent / "cache"),
+            "KUBECTL_KUBERC": "false",
+            "TMPDIR": str(self.folder),
+            **(variables or {}),
+        }
+        return subprocess.run(
+            [str(self.binary), f"--namespace={self.namespace}", *words],
+            cwd=self.folder,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment,
+        )
+
+
+def _readable(words: list[str], stdout: str) -> str:
+    if words[1] == "explain":
+        # Built-in kinds are described in Kubernetes' own prose, which we do not have.
+        lines = [line for line in stdout.splitlines() if not line.startswith("    ") or "\t<" in line]
+        return "\n".join(line for line in lines if line.strip()) + "\n"
+    return stdout
+
+
+_MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uid>"),
+    (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "<time>"),
+    (rf"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d ({_MONTHS}) 20\d\d \d\d:\d\d:\d\d [+-]\d{{4}}", "<time>"),
+    (r"\bey[\w-]+\.ey[\w-]+\.[\w-]+", "<token>"),
+    (r'(resourceVersion"?: *")\d+', r"\1<version>"),
+    (r'(resourceVersion"?: *)[1-9]\d*', r"\1<version>"),
+    (r"\b10\.96\.\d+\.\d+\b", "<address>"),
+    (r"\b127\.0\.0\.1:\d{4,5}", "<server>"),
+    (r"\b3[0-2]\d{3}\b", "<node port>"),
+    (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access-<random>"),
+    (r"(/tmp/|\S*/)(kubectl|LIVE|MERGED)[\w.-]*-\d+", r"\2-<random>"),
+    (r"\b(LIVE|MERGED)-\d+", r"\1-<random>"),
+    (r'("?continue"?: *")[^"]+', r"\1<continue>"),
+    (r"(?m)(?<=\s)(\d+[smhd])+( \(x\d+ over (\d+[smhd])+\))?(?=\s|$)", "<age>"),
+    (r"(?<=\S) {2,}", "  "),  # the width of a column follows what is in it
+    (r"(?m) +$", ""),
+)
+_COMPILED = tuple((re.compile(pattern), by) for pattern, by in _RULES)
+
+
+def normalised(text: str) -> str:
+    """The text with a name for everything that differs from run to run."""
+    for pattern, by in _COMPILED:
+        text = pattern.sub(by, text)
+    return text
