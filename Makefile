@@ -10,7 +10,7 @@ BENCH ?= $(wildcard bench/[a-z]*.py)
 COMPILE = $(VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(if $(UPGRADE),--upgrade)
 
-.PHONY: help setup run test test-kube lint bench kube-binaries kind-tables lock clean
+.PHONY: help setup run test test-kube lint bench kube-binaries kind-tables record-conformance lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is
@@ -46,6 +46,9 @@ kube-binaries: setup ## build a real Kubernetes, etcd, helm and kwok into the ca
 
 kind-tables: kube-binaries ## make the API server's tables of built-in kinds anew, from Go's types and a real server
 	@$(VENV)/bin/python -m tests.support.kind_tables.generate
+
+record-conformance: kube-binaries ## record anew what a real API server answers to the stories of tests/conformance
+	@$(VENV)/bin/python -m tests.conformance.record $(ARGS)
 
 lock: setup ## pin the requirements anew after a change in pyproject.toml (UPGRADE=1: the newest of all)
 	@test -x $(VENV)/bin/uv || $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet uv

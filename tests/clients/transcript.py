@@ -11,6 +11,7 @@ name between dashes. ``@ns`` stands for the script's own namespace, and names wh
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -102,6 +103,8 @@ def _readable(words: list[str], stdout: str) -> str:
         # Built-in kinds are described in Kubernetes' own prose, which we do not have.
         lines = [line for line in stdout.splitlines() if not line.startswith("    ") or "\t<" in line]
         return "\n".join(line for line in lines if line.strip()) + "\n"
+    if "--raw" in words and stdout.startswith("{"):
+        return json.dumps(json.loads(stdout), sort_keys=True, indent=1) + "\n"  # the order of keys means nothing
     return stdout
 
 
@@ -115,6 +118,9 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r'(resourceVersion"?: *)[1-9]\d*', r"\1<version>"),
     (r"\b10\.96\.\d+\.\d+\b", "<address>"),
     (r"\b127\.0\.0\.1:\d{4,5}", "<server>"),
+    (r'("serverAddress": ")[^"]+', r"\1<server>"),
+    (r"\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC", "<time>"),
+    (r"(Resource Version:\s+)\d+", r"\1<version>"),
     (r"\b3[0-2]\d{3}\b", "<node port>"),
     (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access-<random>"),
     (r"(/tmp/|\S*/)(kubectl|LIVE|MERGED)[\w.-]*-\d+", r"\2-<random>"),

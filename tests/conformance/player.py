@@ -7,7 +7,7 @@ import json
 import re
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -99,8 +99,8 @@ class _Player:
             time.sleep(0.05)
         if step.called:
             self._called[step.called] = answer.body
-        if step.shown is not None and answer.status == 200:
-            return Answer(answer.request, answer.status, answer.headers, step.shown(answer.body))
+        if step.shown is not None and answer.status < 300:
+            return Answer(answer.request, answer.status, answer.headers, _shown(step.shown, answer.body))
         return answer
 
     def _ask(self, step: Request) -> Answer:
@@ -197,6 +197,14 @@ def _sent(
     return connection.getresponse()
 
 
+def _shown(shown: Callable[[Any], Any], body: Any) -> Any:
+    """The chosen part of a body, or that it has none such: what a server got wrong is a difference, no crash."""
+    try:
+        return shown(body)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        return f"cannot be shown: {error!r}"
+
+
 def _shown_target(step: Request) -> str:
     """The request as the story has it: what it refers to differs from run to run."""
     asked = "&".join(f"{name}={quote(str(value), safe='{}[].,=!() ')}" for name, value in step.query.items())
@@ -220,7 +228,7 @@ def _parsed(content: bytes, headers: Mapping[str, Any], is_watch: bool) -> Any:
     try:
         if is_watch:
             return [json.loads(line) for line in text.splitlines() if line]
-        if media_type.endswith("json"):
+        if media_type.endswith("json") or text.startswith("{"):
             return json.loads(text)
         if media_type.endswith("yaml"):
             return yaml.load(text, yaml.BaseLoader)

@@ -58,7 +58,7 @@ RULED_PROPERTIES: dict[str, Any] = {
         "x-kubernetes-validations": [
             {
                 "rule": "self.all(x, x.startsWith('a'))",
-                "messageExpression": "'all of ' + string(size(self)) + ' must start with a'",
+                "messageExpression": "'some do not start with a'",
             }
         ],
     },

@@ -42,7 +42,7 @@ STORIES = [
     Story(
         "definitions that are refused",
         [
-            post(DEFINITIONS, definition)
+            post(DEFINITIONS, definition, query={"dryRun": "All"})
             for definition in (
                 {**a_definition("wronglings"), "metadata": {"name": "other.example.com"}},
                 bad("wronglings", scope="Everywhere"),
@@ -64,7 +64,7 @@ STORIES = [
     Story(
         "schemas that are refused",
         [
-            post(DEFINITIONS, a_definition("shapelings", version))
+            post(DEFINITIONS, a_definition("shapelings", version), query={"dryRun": "All"})
             for version in (
                 schema(a={}),
                 schema(a={"type": "unicorn"}),
@@ -121,7 +121,7 @@ STORIES = [
     Story(
         "columns and subresources that are refused",
         [
-            post(DEFINITIONS, a_definition("paintlings", a_version(**more)))
+            post(DEFINITIONS, a_definition("paintlings", a_version(**more)), query={"dryRun": "All"})
             for more in (
                 {"additionalPrinterColumns": [{"name": "A", "type": "odd", "jsonPath": ".a"}]},
                 {"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": "a b"}]},
@@ -155,7 +155,12 @@ STORIES = [
                 {"spec": {"versions": [schema(size={"type": "integer", "maximum": 5}, colour={"type": "string"})]}},
                 shown=lambda body: body["metadata"]["generation"],
             ),
-            patch(f"{customs('changelings')}/one", {"spec": {"size": 9}}, until=status_is(422)),
+            post(
+                customs("changelings"),
+                a_custom("changelings", "two", spec={"size": 9}),
+                query={"dryRun": "All"},
+                until=status_is(422),
+            ),
             patch(f"{DEFINITIONS}/changelings.example.com/status", {"status": {"storedVersions": []}}),
             patch(f"{DEFINITIONS}/changelings.example.com", {"spec": {"versions": [a_version("v9")]}}),
         ],

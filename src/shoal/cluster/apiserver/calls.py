@@ -54,6 +54,8 @@ class Streaming:
     status: int = 200
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
+    patience: float | None = 30.0
+    """For how many seconds a client may read nothing before it is cut off; None: as long as it likes."""
 
 
 class Socket(Protocol):

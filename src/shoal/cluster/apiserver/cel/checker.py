@@ -44,7 +44,15 @@ from shoal.cluster.apiserver.cel.types import (
     type_of,
     unify,
 )
-from shoal.cluster.apiserver.cel.values import CelError, TypeValue, UInt, parse_duration, parse_timestamp
+from shoal.cluster.apiserver.cel.values import (
+    SECOND,
+    CelError,
+    TypeValue,
+    UInt,
+    parse_duration,
+    parse_timestamp,
+    timestamp_of,
+)
 
 FIRST_SLOT = 1
 """Slot 0 of a running expression counts its steps."""
@@ -181,10 +189,9 @@ class Checker:
                 node.function, node.target = f"{start}.{name}", None
             else:
                 node.target = self._visit(node.target)
-        if node.function == "format":
-            self._mixes = True
+        outer, self._mixes = self._mixes, self._mixes or node.function == "format"
         node.arguments = [self._visit(each) for each in node.arguments]
-        self._mixes = False
+        self._mixes = outer
         given = ([node.target] if node.target is not None else []) + node.arguments
         known = self._functions.get(node.function)
         if known is None:
@@ -219,9 +226,13 @@ class Checker:
     def _check_literal(self, node: Call) -> None:
         """Patterns, durations and moments that are written out are looked at now, not when the rule first runs."""
         written = node.arguments[-1] if node.arguments else None
-        if not (isinstance(written, Literal) and isinstance(written.value, str)):
+        if not isinstance(written, Literal):
             return
         try:
+            if node.function == "timestamp" and type(written.value) is int:
+                timestamp_of(written.value * SECOND)
+            if not isinstance(written.value, str):
+                return
             if node.function == "matches":
                 compile_pattern(written.value)
             elif node.function == "duration":

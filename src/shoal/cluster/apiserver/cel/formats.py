@@ -8,16 +8,13 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable
 
 from shoal.cluster.apiserver.cel.urls import InvalidUrl, parse_request_uri
 
 _CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:.[0-9]+)?(?:z|[+-][0-9]{2}:[0-9]{2})")
-_LETTER = r"[a-zA-Z0-9]|[^\W\d_]"
-_HOSTNAME = re.compile(
-    rf"(?:{_LETTER})(?:-?(?:{_LETTER}){{0,62}})?"
-    rf"|(?:(?:{_LETTER})(?:(?:-|{_LETTER}){{0,61}}(?:{_LETTER}))?\.)+(?:[^\W\d_]){{2,63}}"
-)
+_HOSTNAME = re.compile(r"[LDS](?:-?[LDS]{0,62})?|(?:[LDS](?:[LDS-]{0,61}[LDS])?\.)+L{2,63}")
 _HEX = "[0-9a-f]"
 _UUID = rf"(?i){_HEX}{{8}}-?{_HEX}{{4}}-?%s-?%s-?{_HEX}{{12}}"
 _ANY, _VARIANT = f"{_HEX}{{4}}", f"[89ab]{_HEX}{{3}}"
@@ -117,9 +114,17 @@ def _is_cidr(text: str) -> bool:
 
 
 def _is_hostname(text: str) -> bool:
-    return (
-        _HOSTNAME.fullmatch(text) is not None and len(text) <= 255 and all(len(each) <= 63 for each in text.split("."))
-    )
+    if len(text) > 255 or any(len(each) > 63 for each in text.split(".")):
+        return False
+    return _HOSTNAME.fullmatch("".join(map(_letter_class, text))) is not None
+
+
+def _letter_class(letter: str) -> str:
+    """L for a letter, D for a digit, S for a symbol of any kind; anything else is itself."""
+    if letter.isascii() and letter.isdigit():
+        return "D"
+    category = unicodedata.category(letter)[0]
+    return category if category in "LS" else "-" if letter == "-" else "." if letter == "." else "!"
 
 
 def _is_isbn10(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import unquote_plus
+from urllib.parse import quote, unquote, unquote_plus
 
 
 class InvalidUrl(ValueError):
@@ -37,6 +37,11 @@ class Url:
         return self.host.rpartition("]")[2].partition(":")[2]
 
     @property
+    def escaped_path(self) -> str:
+        """The path as it may stand in a URL: as written, if it may."""
+        return self.path if _ESCAPED_PATH.fullmatch(self.path) else quote(unquote(self.path), safe="/$&+,:;=@~")
+
+    @property
     def values(self) -> dict[str, list[str]]:
         """The query by its names; pairs that cannot be read are left out."""
         pairs = [pair for pair in self.query.split("&") if ";" not in pair and not _BAD_ESCAPE.search(pair)]
@@ -50,6 +55,7 @@ class Url:
 
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_ESCAPED_PATH = re.compile(r"(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@\[\]/]|%[0-9A-Fa-f]{2})*")
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 
 

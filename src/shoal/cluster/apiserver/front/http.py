@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from urllib.parse import parse_qs
 
 import structlog
@@ -19,8 +20,9 @@ BODY_LIMIT = 3 * 1024 * 1024
 
 _GZIP_FROM = 128 * 1024
 _PIECE = 256 * 1024
-_STUCK_AFTER = 30.0
 _GZIP_WINDOW = 31
+_LARGEST_MESSAGE = 16 << 20
+_PING_SECONDS = 20.0
 
 _log = structlog.get_logger(__name__)
 
@@ -120,11 +122,11 @@ async def _stream(request: web.BaseRequest, reply: Streaming) -> web.StreamRespo
     response = web.StreamResponse(status=reply.status, headers=headers)
     if request.version >= HttpVersion11:
         response.enable_chunked_encoding()
-    await response.prepare(request)
     chunks = reply.chunks
     try:
+        await response.prepare(request)
         async for chunk in chunks:
-            async with asyncio.timeout(_STUCK_AFTER):
+            async with asyncio.timeout(reply.patience):
                 await response.write(chunk)
         await response.write_eof()
     except TimeoutError:
@@ -140,17 +142,27 @@ async def _stream(request: web.BaseRequest, reply: Streaming) -> web.StreamRespo
 
 
 async def _upgrade(request: web.BaseRequest, reply: Upgrade) -> web.StreamResponse:
-    response = web.WebSocketResponse(protocols=[reply.protocol], max_msg_size=0, heartbeat=30)
+    response = web.WebSocketResponse(protocols=[reply.protocol], max_msg_size=_LARGEST_MESSAGE)
     if not response.can_prepare(request):
         return await _whole(request, refusal_answer(bad_request("Upgrade request required: connect by WebSocket")))
     await response.prepare(request)
+    pings = asyncio.create_task(_keep_pinging(response))
     try:
         await reply.serve(_ServerSocket(response))
     except ConnectionError:
         pass
     finally:
+        pings.cancel()
         await response.close()
     return response
+
+
+async def _keep_pinging(response: web.WebSocketResponse) -> None:
+    """Shows life, and finds a client that is gone. Nobody waits for pongs: while input is held back none are read."""
+    with suppress(ConnectionError):
+        while not response.closed:
+            await asyncio.sleep(_PING_SECONDS)
+            await response.ping()
 
 
 class _ServerSocket:

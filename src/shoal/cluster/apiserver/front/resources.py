@@ -32,7 +32,8 @@ Special = Callable[[Asked], Awaitable[Outcome | Answer | Streaming | Upgrade]]
 """What a subresource, or a resource that is not stored, does with a request."""
 
 _NOT_ALLOWED = "the server does not allow this method on the requested resource"
-_OBJECT_SUBRESOURCES = ("", "status")
+# The subresources that are a view of the object; all others are special.
+_VIEWS = ("", "status", "ephemeralcontainers", "resize", "finalize", "approval")
 
 
 class Resources:
@@ -86,7 +87,11 @@ class Resources:
         if info.verb == "create" and _is_ending(kind):
             text = "create not allowed while custom resource definition is terminating"
             raise refused(405, "MethodNotAllowed", text, group=kind.group, kind=kind.resource)
-        if info.verb not in verbs or (kind.namespaced and not info.namespace and info.verb == "create"):
+        if (
+            info.subresource not in _VIEWS
+            or info.verb not in verbs
+            or (kind.namespaced and not info.namespace and info.verb == "create")
+        ):
             raise refused(405, "MethodNotAllowed", _NOT_ALLOWED)
 
     # Reading

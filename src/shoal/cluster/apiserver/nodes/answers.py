@@ -37,8 +37,11 @@ def passed_on(code: int, body: bytes) -> Refused | None:
 
 
 def refusal_of(error: ApiError) -> Refused:
-    """An agent's refusal, with a reason by its code where it gave none."""
+    """What an agent answered in place of an upgrade, with a reason by its code where it gave none."""
     status = error.status
-    if status.reason or not status.message:
+    if status.code < 400:
+        return refused(500, "", f"invalid upgrade response: status code {status.code}")
+    if status.reason:
         return Refused(status)
-    return refused(status.code, _REASONS.get(status.code, ""), status.message)
+    message = status.message or f"the agent of the node answered {status.code} and did not say why"
+    return refused(status.code, _REASONS.get(status.code, ""), message)

@@ -19,7 +19,7 @@ def chosen_container(pod: Object, wanted: str) -> str:
         if wanted not in known:
             raise bad_request(f"container {wanted} is not valid for pod {name}")
         return wanted
-    main = spec.get("containers") or ()
+    main = spec.get("containers") or []
     if len(main) == 1:
         return str(main[0]["name"])
     message = f"a container name must be specified for pod {name}"

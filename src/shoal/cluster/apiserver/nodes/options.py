@@ -16,7 +16,7 @@ _UINT31 = 1 << 31
 def flag(call: Call, name: str) -> bool:
     """Whether a parameter is set; any value but false and 0 sets it, and none at all does too."""
     values = call.query.get(name)
-    return bool(values) and values[0].lower() not in ("false", "0")
+    return values is not None and len(values) > 0 and values[0].lower() not in ("false", "0")
 
 
 def integer(call: Call, name: str) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shoal.cluster.apiserver.apply import record_update
+from shoal.cluster.apiserver.apply import keep_times, record_update
 from shoal.cluster.apiserver.builtin.certificates import prepare_approval, validate_approval
 from shoal.cluster.apiserver.builtin.metadata import drop_duplicate_owners, validate_metadata_update
 from shoal.cluster.apiserver.builtin.namespaces import prepare_finalize, validate_finalize
@@ -122,6 +122,7 @@ async def _written(workshop: Workshop, asked: Asked, previous: Record, new: Obje
     kind, state = asked.kind, workshop.state
     if is_finished(kind, new, live):
         return await removed(workshop, asked, previous, new, answer=new)
+    keep_times(live, new)
     if same_content(new, live):
         await committed(state, previous)
         return Outcome(kind=kind, record=previous)

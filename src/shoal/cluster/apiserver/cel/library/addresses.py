@@ -62,11 +62,19 @@ def _address(text: str) -> Address:
 
 
 def _address_fault(text: str) -> str:
-    if "." in text and ":" not in text:
-        for part in text.split("."):
-            if part.isdigit() and int(part) > 255:
-                return f'ParseAddr("{text}"): IPv4 field has value >255'
-    return f'ParseAddr("{text}"): unable to parse IP'
+    """Why Go cannot read an address, for the usual reasons."""
+    start = f'ParseAddr("{text}"): '
+    if ":" in text:
+        colons = text.find(":::")
+        if colons >= 0:
+            return f'{start}each colon-separated field must have at least one digit (at "{text[colons + 2 :]}")'
+        return f"{start}unable to parse IP"
+    parts = text.split(".")
+    if any(part.isdigit() and int(part) > 255 for part in parts[:4]):
+        return f"{start}IPv4 field has value >255"
+    if len(parts) > 4:
+        return f"{start}IPv4 address too long"
+    return f"{start}IPv4 address too short" if len(parts) > 1 else f"{start}unable to parse IP"
 
 
 def _is_address(text: str) -> bool:
@@ -173,5 +181,5 @@ _add(lambda url: url.scheme, "kubernetes.URL::getScheme(): string")
 _add(lambda url: url.host, "kubernetes.URL::getHost(): string")
 _add(lambda url: url.hostname, "kubernetes.URL::getHostname(): string")
 _add(lambda url: url.port, "kubernetes.URL::getPort(): string")
-_add(lambda url: url.path, "kubernetes.URL::getEscapedPath(): string")
+_add(lambda url: url.escaped_path, "kubernetes.URL::getEscapedPath(): string")
 _add(_query, "kubernetes.URL::getQuery(): map<string, list<string>>")

@@ -136,7 +136,7 @@ def _scientific(value: Any, precision: int | None) -> str:
     mantissa, _, exponent = f"{number:.{6 if precision is None else precision}e}".partition("e")
     power = int(exponent)
     raised = (f"{power:03d}" if power < 0 else f"{power:02d}").translate(_RAISED)
-    return f"{mantissa}\u202f×\u202f10{raised}"
+    return f"{mantissa}×10{raised}"
 
 
 def _binary(value: Any) -> str:

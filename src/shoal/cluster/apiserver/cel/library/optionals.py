@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.cluster.apiserver.cel.functions import Library
-from shoal.cluster.apiserver.cel.values import NOTHING, CelError, Duration, Optional
+from shoal.cluster.apiserver.cel.values import NOTHING, SECOND, CelError, Duration, Optional, Timestamp
 
 OPTIONALS = Library()
+# Go's zero time is the first moment of the year 1.
+_ZEROS: dict[type, int] = {Duration: 0, Timestamp: -62135596800 * SECOND}
 _add = OPTIONALS.add
 
 
@@ -23,7 +25,8 @@ _add(lambda held: type(held) is Optional, "optional<A>::hasValue(): bool")
 
 @OPTIONALS.function("optional.ofNonZeroValue(A): optional<A>")
 def _of_non_zero(value: Any) -> Any:
-    is_zero = value.nanos == 0 if isinstance(value, Duration) else not value
+    zero = _ZEROS.get(type(value))
+    is_zero = value.nanos == zero if zero is not None else not value
     return NOTHING if is_zero else Optional(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from shoal.api.meta import InvalidQuantity, Quantity
@@ -11,6 +12,7 @@ from shoal.cluster.apiserver.cel.values import INT_MAX, INT_MIN, CelError
 QUANTITIES = Library()
 _add = QUANTITIES.add
 _NANO = 10**9
+_PATTERN = "([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)"
 _Q = "kubernetes.Quantity"
 MATCHERS[_Q] = lambda value: type(value) is Quantity
 
@@ -28,9 +30,9 @@ def _quantity(text: str) -> Quantity:
     try:
         return Quantity.parse(text)
     except InvalidQuantity:
-        raise CelError(
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-        ) from None
+        if re.fullmatch(_PATTERN, text):
+            raise CelError("unable to parse quantity's suffix") from None
+        raise CelError(f"quantities must match the regular expression '^{_PATTERN}$'") from None
 
 
 def _compared(one: Quantity, other: Quantity) -> int:

@@ -1,0 +1,188 @@
+"""Plays one sequence of steps to two servers and says where their answers part."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import ssl
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from tests.conformance.fuzz.steps import Kind, Step, needs_live, request_of
+from tests.conformance.normal import normalised
+from tests.conformance.player import AGENT, Answer, Server
+from tests.conformance.recording import difference
+from tests.conformance.story import JSON, Request, Story
+
+_PATIENCE = 10.0
+_WATCH_PATIENCE = 3.0
+_LAST = "the-end"
+# Several problems in one typed value are found in the order of a Go map.
+_IN_ANY_ORDER = re.compile(r"failed to create typed .*errors:", re.DOTALL)
+
+
+class Duel:
+    """Two servers and a connection to each; sequences get namespaces of their own, so that none meets another."""
+
+    def __init__(self, real: Server, embedded: Server, *, names: str = "fuzz") -> None:
+        self._sides = (Side(real), Side(embedded))
+        self._numbers = count(1)
+        self._names = names
+        self._threads = ThreadPoolExecutor(2)
+        self.sequences = 0
+        self.steps = 0
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        for side in self._sides:
+            side.close()
+
+    def both(self, request: Request) -> list[Answer]:
+        """The answers of both to one request, which prepares something."""
+        return [side.ask(request) for side in self._sides]
+
+    def difference(self, kind: Kind, steps: Sequence[Step]) -> str:
+        """Where the answers to these steps differ, "" where they do not."""
+        namespace = f"{self._names}-{next(self._numbers)}"
+        self.sequences += 1
+        self.steps += len(steps)
+        runs = [self._threads.submit(_played, side, kind, steps, namespace) for side in self._sides]
+        story = Story(namespace, [Request(method="", path=namespace, body=repr(steps))])
+        real, embedded = (_comparable(normalised(story, run.result())) for run in runs)
+        return difference(real, embedded, left="real server", right="embedded")
+
+
+class Side:
+    """One server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._context = ssl.create_default_context(cafile=str(server.ca_file))
+        self._connection = self._connect(_PATIENCE)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def ask(self, request: Request, shown: str = "") -> Answer:
+        target = request.path + (f"?{urlencode(request.query, doseq=True)}" if request.query else "")
+        body = None if request.body is None else json.dumps(request.body).encode()
+        headers = self._headers(request.content_type)
+        try:
+            self._connection.request(request.method, target, body, headers)
+            response = self._connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            self._connection = self._connect(_PATIENCE)
+            return Answer(shown, 0, {}, f"connection ended: {type(error).__name__}")
+        kept = {"Warning": sorted(response.headers.get_all("Warning") or [])}
+        try:
+            return Answer(shown, response.status, kept, json.loads(content))
+        except ValueError:
+            return Answer(shown, response.status, kept, content.decode(errors="replace"))
+
+    def watch(self, path: str, version: str) -> Watching:
+        connection = self._connect(_WATCH_PATIENCE)
+        query = urlencode({"watch": "true", "resourceVersion": version})
+        connection.request("GET", f"{path}?{query}", None, self._headers(""))
+        return Watching(connection, connection.getresponse())
+
+    def _headers(self, content_type: str) -> Mapping[str, str]:
+        headers = {"User-Agent": AGENT, "Accept": JSON, "Authorization": f"Bearer {self._server.admin_token}"}
+        return {**headers, "Content-Type": content_type} if content_type else headers
+
+    def _connect(self, timeout: float) -> http.client.HTTPSConnection:
+        address = urlsplit(self._server.server).netloc
+        return http.client.HTTPSConnection(address, timeout=timeout, context=self._context)
+
+
+class Watching:
+    """A watch that is open."""
+
+    def __init__(self, connection: http.client.HTTPSConnection, response: http.client.HTTPResponse) -> None:
+        self._connection = connection
+        self._response = response
+
+    def until(self, name: str) -> list[Any]:
+        """The events before the one of the object of this name."""
+        events: list[Any] = []
+        try:
+            while line := self._response.readline():
+                event = json.loads(line)
+                if event["object"].get("metadata", {}).get("name") == name:
+                    break
+                events.append(event)
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            events.append(f"no more events: {type(error).__name__}")
+        finally:
+            self._response.close()
+            self._connection.close()
+        return events
+
+
+def _played(side: Side, kind: Kind, steps: Sequence[Step], namespace: str) -> list[Answer]:
+    collection = kind.collection(0, namespace)
+    _prepare(side, namespace)
+    listed = side.ask(Request(method="GET", path=collection, query={"limit": "1"}))
+    watching = side.watch(collection, listed.body["metadata"]["resourceVersion"])
+    answers = []
+    for step in steps:
+        live = None
+        if needs_live(step):
+            path = f"{kind.collection(step.version, namespace)}/{kind.name(step.name, namespace)}"
+            answer = side.ask(Request(method="GET", path=path), shown=f"GET {step.name}")
+            answers.append(answer)
+            live = answer.body if answer.status == 200 else None
+        answers.append(side.ask(request_of(step, kind, namespace, live), shown=f"{step}"))
+    last = kind.name(_LAST, namespace)
+    side.ask(Request(method="POST", path=collection, body=kind.least(last), content_type=JSON))
+    events = [one for one in watching.until(last) if not kind.is_cluster_wide or namespace in json.dumps(one)]
+    answers.append(Answer("events", 200, {}, events))
+    if not kind.is_cluster_wide:
+        answers.append(side.ask(Request(method="GET", path=collection), shown="list"))
+    _clean(side, kind, namespace)
+    return answers
+
+
+def _prepare(side: Side, namespace: str) -> None:
+    for path, name in (("namespaces", namespace), (f"namespaces/{namespace}/serviceaccounts", "default")):
+        made = side.ask(
+            Request(method="POST", path=f"/api/v1/{path}", body={"metadata": {"name": name}}, content_type=JSON)
+        )
+        assert made.status in (201, 409), f"{path} could not be made: {made.body}"
+
+
+def _clean(side: Side, kind: Kind, namespace: str) -> None:
+    """Gives back what there is only so much of: node ports, and names for all."""
+    if kind.is_cluster_wide or kind.kind == "Service":
+        for name in ("one", "two", _LAST):
+            path = f"{kind.collection(0, namespace)}/{kind.name(name, namespace)}"
+            unbound = {"metadata": {"finalizers": None}}
+            side.ask(
+                Request(method="PATCH", path=path, body=unbound, content_type="application/merge-patch+json")
+            )
+            side.ask(Request(method="DELETE", path=path))
+
+
+def _comparable(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is left to chance, or to the second in which a request came, put in an order."""
+    return [_ordered(answer) for answer in answers]
+
+
+def _ordered(value: Any, key: str = "") -> Any:
+    if isinstance(value, dict):
+        if value.get("kind") == "Status" and _IN_ANY_ORDER.search(str(value.get("message", ""))):
+            value = {**value, "message": "<several problems of typed values>"}
+        return {name: _ordered(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        rows = [_ordered(item) for item in value]
+        return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) if key in _SORTED else rows
+    return value
+
+
+# Owners are listed by the second of their last write, which one server may reach before the other.
+_SORTED = frozenset({"managedFields", "causes"})
