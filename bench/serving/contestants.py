@@ -106,8 +106,19 @@ def _prepared(kubeconfig: Path, processes: tuple[int, ...], ready_after: float) 
     target = Target(
         host=where.hostname, port=where.port, context=client_context(connection.tls), token=token
     )
+    _rest(processes)
     memory = sum(map(_proportional_memory, processes))
     return Contestant(target=target, processes=processes, ready_after=ready_after, memory_at_rest=memory)
+
+
+def _rest(processes: tuple[int, ...]) -> None:
+    """Waits until a server has done what it still does after it was ready: a tenth of a core for a second, or 20 s."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        before = sum(map(_cpu_seconds, processes))
+        time.sleep(1)
+        if sum(map(_cpu_seconds, processes)) - before <= 0.1:
+            return
 
 
 async def _prepare(kubeconfig: Path) -> str:

@@ -176,8 +176,8 @@ def drive(
     try:
         for each, its in crews:
             for connection in each.connections:
-                poll.register(connection.socket, select.EPOLLIN)
                 if (request := each.next()) is not None:
+                    poll.register(connection.socket, select.EPOLLIN)
                     busy[connection.socket.fileno()] = connection, each, its
                     connection.send(request)
         active = sum(owner is crew for _, owner, _ in busy.values())
@@ -186,10 +186,9 @@ def drive(
             if not events:
                 raise WrongAnswer(f"{len(busy)} requests were not answered within {_PATIENCE:.0f} s")
             for number, _ in events:
-                held = busy.get(number)
-                if held is None or not held[0].receive():
+                connection, owner, its = busy[number]
+                if not connection.receive():
                     continue
-                connection, owner, its = held
                 now = time.perf_counter()
                 its.latencies.append(now - connection.sent_at)
                 its.received += connection.received
@@ -199,6 +198,7 @@ def drive(
                     connection.send(request)
                 else:
                     del busy[number]
+                    poll.unregister(number)
                     active -= owner is crew
         load.seconds = other.seconds = time.perf_counter() - start
         load.client_cpu = time.process_time() - cpu

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from bench.serving.load import Connection, Target, WrongAnswer
 
 _PATIENCE = 60.0
+_QUIET = 0.3
 
 
 @dataclass
@@ -60,8 +61,9 @@ def fan_out(target: Target, watch: bytes, changes: list[bytes], single: list[byt
         for _ in range(8):
             writer = Connection(target)
             writers[writer.socket.fileno()] = writer
+        _settle(poll, crowd)
+        for writer in writers.values():
             poll.register(writer.socket, select.EPOLLIN)
-        _settle(poll, crowd, watchers)
 
         def run(requests: list[bytes], writing: list[Connection]) -> float:
             """Sends them over these connections; gives the moment at which the last watcher has heard of the last."""
@@ -110,16 +112,14 @@ def fan_out(target: Target, watch: bytes, changes: list[bytes], single: list[byt
     return result
 
 
-def _settle(poll: select.epoll, crowd: dict[int, _Watcher], watchers: int) -> None:
+def _settle(poll: select.epoll, crowd: dict[int, _Watcher]) -> None:
     """Returns when every watch has begun: its answer's head has come, and what was there before."""
     deadline = time.monotonic() + _PATIENCE
-    while sum(watcher.received > 0 for watcher in crowd.values()) < watchers:
-        for number, _ in poll.poll(0.2):
+    quiet_at = time.monotonic() + _QUIET
+    while time.monotonic() < quiet_at or not all(watcher.received for watcher in crowd.values()):
+        for number, _ in poll.poll(_QUIET):
             if number in crowd:
                 crowd[number].take()
+                quiet_at = time.monotonic() + _QUIET
         if time.monotonic() > deadline:
             raise WrongAnswer("a watch did not begin")
-    while events := poll.poll(0.3):
-        for number, _ in events:
-            if number in crowd:
-                crowd[number].take()

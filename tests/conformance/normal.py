@@ -21,8 +21,13 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _CLUSTER_IP = re.compile(r"\b10\.96\.\d+\.\d+\b")
 _JWT = re.compile(r"ey[\w-]+\.ey[\w-]+\.[\w-]+")
 _TOKEN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}\b")
-_SERVER = re.compile(r"127\.0\.0\.1:\d{4,5}")
+_SERVER = re.compile(r"\b\d+\.\d+\.\d+\.\d+:\d{4,5}\b")
+_GENERATED = "[bcdfghjklmnpqrstvwxz2456789]{5}"
 _CURRENT = re.compile(r"(current: |resource version: \d+ \()\d+")
+_VERSION_IN_TEXT = re.compile(r'(ResourceVersion in record \(|resourceVersion\\*":\\*")(\d+)')
+# Objects in Go's own notation, and diffs of those: words for a person, in names that no client knows.
+_GO_DIFF = re.compile(r"\n@@ .*", re.DOTALL)
+_GO_OBJECT = re.compile(r"(spec\S*: Invalid value: )\{.*\}(: field is immutable)", re.DOTALL)
 _AGE = re.compile(r"(\d+[smh])+|<invalid>")
 _NODE_PORTS = ("nodePort", "healthCheckNodePort")
 _NODE_PORT_RANGE = range(30000, 32768)
@@ -42,7 +47,8 @@ class _Names:
         self._uids: dict[str, str] = {}
         self._addresses: dict[str, str] = {}
         self._ports: dict[int, str] = {}
-        self._generated = _generated_names(answers)
+        self._generated = [re.compile(rf"(?<!\w){re.escape(prefix)}{_GENERATED}(?!\w)") for prefix in _prefixes(story)]
+        self._names: dict[str, str] = {}
         self._now = datetime.now(UTC)
 
     def apply(self) -> list[dict[str, Any]]:
@@ -73,6 +79,16 @@ class _Names:
                 named["metadata"]["resourceVersion"] = self._version(version, is_object="name" in metadata)
             if metadata.get("continue"):
                 named["metadata"]["continue"] = "<continue>"
+            if isinstance(metadata.get("managedFields"), list):
+                # They go by their times first: whether two writes fell into one second is no answer of the server's.
+                named["metadata"]["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+        if value.get("reason") == "Invalid" and isinstance(named.get("details"), dict):
+            # The real server checks some metadata twice and then tells of it twice.
+            causes = named["details"].get("causes", [])
+            causes[:] = [cause for place, cause in enumerate(causes) if cause not in causes[:place]]
+        if value.get("reason") == "Conflict" and isinstance(named.get("details"), dict):
+            # The real server gathers the conflicts of an apply in no order.
+            named["details"].get("causes", []).sort(key=lambda cause: (cause["field"], cause["message"]))
         if isinstance(value.get("columnDefinitions"), list):
             # Built-in columns are described in Kubernetes' own prose, which no client reads.
             for column in named["columnDefinitions"]:
@@ -87,18 +103,23 @@ class _Names:
         return f"<rv {rank}>" if is_object else f"<rv ≥ {rank}>"
 
     def _text(self, text: str) -> str:
-        for name, shown in self._generated:
-            text = text.replace(name, shown)
+        for pattern in self._generated:
+            text = pattern.sub(self._name, text)
         text = _UID.sub(lambda match: self._numbered(self._uids, match[0], "uid"), text)
         text = _TIME.sub(self._time, text)
         text = _CLUSTER_IP.sub(lambda match: self._numbered(self._addresses, match[0], "cluster ip"), text)
         text = _TOKEN_VOLUME.sub("kube-api-access-<random>", text)
         text = _JWT.sub("<token>", text)
         text = _SERVER.sub("<server>", text)
+        text = _VERSION_IN_TEXT.sub(lambda match: match[1] + self._version(match[2], is_object=True), text)
+        text = _GO_OBJECT.sub(r"\1<object>\2", _GO_DIFF.sub("\n<difference>", text))
         return _CURRENT.sub(r"\1<rv>", text)
 
     def _numbered(self, seen: dict[str, str], found: str, what: str) -> str:
         return found if found in self._asked else seen.setdefault(found, f"<{what} {len(seen) + 1}>")
+
+    def _name(self, match: re.Match[str]) -> str:
+        return self._names.setdefault(match[0], f"{match[0][:-5]}<random {len(self._names) + 1}>")
 
     def _time(self, match: re.Match[str]) -> str:
         if match[0] in self._asked or abs(datetime.fromisoformat(match[0]) - self._now) > _RECENT:
@@ -126,21 +147,17 @@ def _object_versions(value: Any) -> list[str]:
     return found
 
 
-def _generated_names(answers: Sequence[Answer]) -> list[tuple[str, str]]:
-    """Names that the server completed, and what they are called here; the longest first."""
-    found: dict[str, str] = {}
+def _prefixes(story: Story) -> list[str]:
+    """The beginnings of names that the story asks the server to complete; the longest first."""
+    found: set[str] = set()
 
     def look(item: dict[str, Any]) -> None:
-        metadata = item.get("metadata")
-        if not isinstance(metadata, dict):
-            return
-        prefix, name = metadata.get("generateName"), metadata.get("name")
-        if prefix and name and name not in found and re.fullmatch(re.escape(prefix) + "[a-z0-9]{5}", name):
-            found[name] = f"{prefix}<random {len(found) + 1}>"
+        if isinstance(prefix := item.get("generateName"), str):
+            found.add(prefix)
 
-    for answer in answers:
-        _each_object(answer.body, look)
-    return sorted(found.items(), key=lambda pair: -len(pair[0]))
+    for step in story.steps:
+        _each_object(getattr(step, "body", None), look)
+    return sorted(found, key=len, reverse=True)
 
 
 def _each_object(value: Any, look: Callable[[dict[str, Any]], None]) -> None:

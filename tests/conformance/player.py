@@ -20,6 +20,7 @@ from tests.conformance.story import JSON, Events, Request, Story, Watch
 AGENT = "conformance/1.0"
 _KEPT_HEADERS = ("Content-Type", "Warning", "Retry-After", "Www-Authenticate", "Location", "Allow")
 _REFERENCE = re.compile(r"\{([a-z]\w*)((?:\.[\w-]+|\[\d+\])+)\}")
+_WARNING = re.compile(r'\d{3} \S+ "(?:[^"\\]|\\.)*"')
 _PATIENCE = 10.0
 
 
@@ -146,7 +147,7 @@ class _Player:
 
     def _target(self, path: str, query: Mapping[str, Any]) -> str:
         chosen = urlencode({name: self._filled(value) for name, value in query.items()}, doseq=True)
-        return self._filled(path) + (f"?{chosen}" if chosen else "")
+        return str(self._filled(path)) + (f"?{chosen}" if chosen else "")
 
     def _headers(self, step: Request) -> list[tuple[str, str]]:
         headers = [("User-Agent", AGENT)]
@@ -216,7 +217,7 @@ def _kept(response: http.client.HTTPResponse) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for name in _KEPT_HEADERS:
         if values := response.headers.get_all(name):
-            kept[name] = values if name == "Warning" else values[0]
+            kept[name] = _WARNING.findall(", ".join(values)) if name == "Warning" else values[0]
     if response.headers.get("Etag"):
         kept["Etag"] = "present"
     return kept

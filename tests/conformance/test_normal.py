@@ -48,9 +48,9 @@ def test_what_the_story_itself_says_is_kept() -> None:
 
 
 def test_generated_names_are_recognised_by_their_prefix() -> None:
-    found = shown({"metadata": {"generateName": "web-", "name": "web-x7k2p"}}, {"message": 'pods "web-x7k2p" exist'})
-    assert found[0]["metadata"]["name"] == "web-<random 1>"
-    assert found[1]["message"] == 'pods "web-<random 1>" exist'
+    story = Story("a story", [post("/x", {"metadata": {"generateName": "web-"}})])
+    found = shown({"name": "web-x7k2p"}, {"message": 'pods "web-x7k2p" exist, web-based too'}, story=story)
+    assert found == [{"name": "web-<random 1>"}, {"message": 'pods "web-<random 1>" exist, web-based too'}]
 
 
 def test_old_times_are_somebodys_choice_and_stay() -> None:

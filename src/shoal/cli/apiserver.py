@@ -53,6 +53,9 @@ def apiserver(
 async def _serve(place: DataDir, *, bind: str, port: int, durable: bool) -> None:
     from shoal.cluster.apiserver.server import PortTaken, ServerOptions, serving  # noqa: PLC0415
     from shoal.cluster.apiserver.storage import DataDirInUse, StoreUnreadable  # noqa: PLC0415
+    from shoal.kube import configure_logs  # noqa: PLC0415
+
+    configure_logs()
 
     asked = asyncio.Event()
     loop = asyncio.get_running_loop()

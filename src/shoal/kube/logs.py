@@ -20,7 +20,8 @@ def configure_logs(*, level: str = "info", as_json: bool | None = None) -> None:
     if json_lines:
         processors += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     else:
-        processors.append(structlog.dev.ConsoleRenderer())
+        # Plain: to draw the variables of every frame takes seconds where they hold a cluster, and shows secrets.
+        processors.append(structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback))
     structlog.configure(
         processors=processors,
         wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),

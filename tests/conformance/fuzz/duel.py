@@ -139,7 +139,7 @@ def _played(side: Side, kind: Kind, steps: Sequence[Step], namespace: str) -> li
             live = answer.body if answer.status == 200 else None
         answers.append(side.ask(request_of(step, kind, namespace, live), shown=f"{step}"))
     last = kind.name(_LAST, namespace)
-    side.ask(Request(method="POST", path=collection, body=kind.least(last), content_type=JSON))
+    side.ask(Request(method="POST", path=collection, body=kind.least(last, namespace), content_type=JSON))
     events = [one for one in watching.until(last) if not kind.is_cluster_wide or namespace in json.dumps(one)]
     answers.append(Answer("events", 200, {}, events))
     if not kind.is_cluster_wide:
@@ -162,9 +162,7 @@ def _clean(side: Side, kind: Kind, namespace: str) -> None:
         for name in ("one", "two", _LAST):
             path = f"{kind.collection(0, namespace)}/{kind.name(name, namespace)}"
             unbound = {"metadata": {"finalizers": None}}
-            side.ask(
-                Request(method="PATCH", path=path, body=unbound, content_type="application/merge-patch+json")
-            )
+            side.ask(Request(method="PATCH", path=path, body=unbound, content_type="application/merge-patch+json"))
             side.ask(Request(method="DELETE", path=path))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,13 +40,14 @@ class Kind:
         """Objects of kinds that have no namespaces carry it in their names."""
         return f"{name}-{namespace}" if self.is_cluster_wide and name else name
 
-    def least(self, name: str) -> Object:
-        return {
+    def least(self, name: str, namespace: str) -> Object:
+        body = {
             "apiVersion": self.versions[0],
             "kind": self.kind,
             "metadata": {"name": name},
-            **copy.deepcopy(self.least_content),
+            **self.least_content,
         }
+        return _filled(body, namespace)
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,12 @@ def request_of(step: Step, kind: Kind, namespace: str, live: Object | None) -> R
     if method == "POST":
         path = collection
     if body is not None:
-        body = broken(body, step.breakages)
+        body = _filled(broken(body, step.breakages), namespace)
     return Request(method=method, path=path, query=step.query, body=body, content_type=content_type)
+
+
+def _filled(body: Any, namespace: str) -> Any:
+    return json.loads(json.dumps(body).replace("{namespace}", namespace))
 
 
 Built = tuple[str, str, Any]

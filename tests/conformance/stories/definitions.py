@@ -18,6 +18,29 @@ def schema(**properties: Any) -> dict[str, Any]:
     return a_version(properties=properties)
 
 
+BAD_RULES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("integer", {"rule": "self +"}),
+    ("integer", {"rule": "self.x > 1"}),
+    ("integer", {"rule": "self + 1"}),
+    ("integer", {"rule": ""}),
+    ("integer", {"rule": "unknown > 1"}),
+    ("integer", {"rule": "self > 1", "message": " "}),
+    ("integer", {"rule": "self > 1", "reason": "Odd"}),
+    ("integer", {"rule": "self > 1", "messageExpression": "1"}),
+    ("integer", {"rule": "self > 1", "fieldPath": ".x"}),
+    ("string", {"rule": "self == 5"}),
+)
+
+BAD_VERSIONS: tuple[dict[str, Any], ...] = (
+    {"additionalPrinterColumns": [{"name": "A", "type": "odd", "jsonPath": ".a"}]},
+    {"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": "a b"}]},
+    {"additionalPrinterColumns": [{"name": "", "type": "string", "jsonPath": ".a"}]},
+    {"subresources": {"scale": {}}},
+    {"subresources": {"scale": {"specReplicasPath": ".x", "statusReplicasPath": ".y"}}},
+    {"selectableFields": [{"jsonPath": ".spec.none"}]},
+    {"selectableFields": [{"jsonPath": ".metadata.name"}]},
+)
+
 STORIES = [
     Story(
         "a definition is completed and established",
@@ -102,35 +125,16 @@ STORIES = [
         [
             post(
                 DEFINITIONS,
-                a_definition("rulelings", schema(a={"type": kind, **more, "x-kubernetes-validations": [rule]})),
+                a_definition("rulelings", schema(a={"type": kind, "x-kubernetes-validations": [rule]})),
             )
-            for kind, more, rule in (
-                ("integer", {}, {"rule": "self +"}),
-                ("integer", {}, {"rule": "self.x > 1"}),
-                ("integer", {}, {"rule": "self + 1"}),
-                ("integer", {}, {"rule": ""}),
-                ("integer", {}, {"rule": "unknown > 1"}),
-                ("integer", {}, {"rule": "self > 1", "message": " "}),
-                ("integer", {}, {"rule": "self > 1", "reason": "Odd"}),
-                ("integer", {}, {"rule": "self > 1", "messageExpression": "1"}),
-                ("integer", {}, {"rule": "self > 1", "fieldPath": ".x"}),
-                ("string", {}, {"rule": "self == 5"}),
-            )
+            for kind, rule in BAD_RULES
         ],
     ),
     Story(
         "columns and subresources that are refused",
         [
             post(DEFINITIONS, a_definition("paintlings", a_version(**more)), query={"dryRun": "All"})
-            for more in (
-                {"additionalPrinterColumns": [{"name": "A", "type": "odd", "jsonPath": ".a"}]},
-                {"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": "a b"}]},
-                {"additionalPrinterColumns": [{"name": "", "type": "string", "jsonPath": ".a"}]},
-                {"subresources": {"scale": {}}},
-                {"subresources": {"scale": {"specReplicasPath": ".x", "statusReplicasPath": ".y"}}},
-                {"selectableFields": [{"jsonPath": ".spec.none"}]},
-                {"selectableFields": [{"jsonPath": ".metadata.name"}]},
-            )
+            for more in BAD_VERSIONS
         ],
     ),
     Story(
@@ -161,7 +165,11 @@ STORIES = [
                 query={"dryRun": "All"},
                 until=status_is(422),
             ),
-            patch(f"{DEFINITIONS}/changelings.example.com/status", {"status": {"storedVersions": []}}),
+            patch(
+                f"{DEFINITIONS}/changelings.example.com/status",
+                {"status": {"storedVersions": []}},
+                shown=lambda body: body["status"]["storedVersions"],
+            ),
             patch(f"{DEFINITIONS}/changelings.example.com", {"spec": {"versions": [a_version("v9")]}}),
         ],
     ),

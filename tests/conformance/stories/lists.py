@@ -124,8 +124,8 @@ STORIES = [
             get(MAPS, query={"limit": "2", "continue": "{second.metadata.continue}"}),
             get(MAPS, query={"limit": "2", "labelSelector": "n in (a,c,e)"}, called="chosen"),
             get(MAPS, query={"limit": "2", "labelSelector": "n in (a,c,e)", "continue": "{chosen.metadata.continue}"}),
-            get(MAPS, query={"limit": "5"}, shown=lambda body: body["metadata"]),
-            get(MAPS, query={"limit": "0"}, shown=lambda body: body["metadata"]),
+            get(MAPS, query={"limit": "5"}, shown=lambda body: {"metadata": body["metadata"]}),
+            get(MAPS, query={"limit": "0"}, shown=lambda body: {"metadata": body["metadata"]}),
         ],
     ),
     Story(

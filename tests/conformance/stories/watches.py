@@ -30,8 +30,8 @@ def made(name: str = "one", **labels: str) -> Request:
     return post(MAPS, a_config_map(name, data={"a": "1"}, labels=labels), called=name)
 
 
-def relabelled(name: str = "one", **labels: str | None) -> Request:
-    return patch(f"{MAPS}/{name}", {"metadata": {"labels": labels}})
+def selected(chosen: str | None) -> Request:
+    return patch(ONE, {"metadata": {"labels": {"in": chosen}}})
 
 
 STORIES = [
@@ -65,10 +65,10 @@ STORIES = [
             get(MAPS, called="listed"),
             watch(MAPS, resourceVersion="{listed.metadata.resourceVersion}", labelSelector="in=yes"),
             made("one"),
-            relabelled(**{"in": "yes"}),
+            selected("yes"),
             patch(ONE, {"data": {"a": "2"}}),
-            relabelled(**{"in": None}),
-            relabelled(**{"in": "yes"}),
+            selected(None),
+            selected("yes"),
             delete(ONE),
             Events(count=5),
         ],

@@ -13,6 +13,9 @@ from shoal.kube.errors import Status
 
 JSON = "application/json"
 
+# Refusals of these sorts have details even where there is nothing to tell.
+_WITH_DETAILS = ("Forbidden", "NotFound", "MethodNotAllowed")
+
 
 @dataclass(kw_only=True, slots=True)
 class Call:
@@ -44,6 +47,8 @@ class Answer:
     body: bytes | Sequence[bytes] = b""
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+    """What the client shall show to its user, each as a header of its own."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -102,13 +107,13 @@ def refusal_answer(refusal: Refused) -> Answer:
     headers = {}
     if status.details.retryAfterSeconds:
         headers["Retry-After"] = str(int(status.details.retryAfterSeconds))
-    value = status_value(status)
+    value = status_value(status, has_details=refusal.has_details)
     if refusal.continues:
         value["metadata"] = {"continue": refusal.continues}
     return json_answer(value, status=status.code, headers=headers)
 
 
-def status_value(status: Status) -> dict[str, Any]:
+def status_value(status: Status, *, has_details: bool = False) -> dict[str, Any]:
     """A Status as Kubernetes writes it: what is empty is left out."""
     details = status.details
     causes = [_without_empty(reason=c.reason, message=c.message, field=c.field) for c in details.causes]
@@ -120,8 +125,11 @@ def status_value(status: Status) -> dict[str, Any]:
         causes=causes,
         retryAfterSeconds=int(details.retryAfterSeconds),
     )
+    told = _without_empty(message=status.message, reason=status.reason)
+    if shown or has_details or status.reason in _WITH_DETAILS:
+        told["details"] = shown
     head = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": status.status}
-    return head | _without_empty(message=status.message, reason=status.reason, details=shown) | {"code": status.code}
+    return head | told | {"code": status.code}
 
 
 def _without_empty(**fields: Any) -> dict[str, Any]:

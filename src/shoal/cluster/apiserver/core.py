@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from shoal.api.meta import format_time, now
 from shoal.cluster.apiserver.access.authentication import Authenticator
@@ -26,6 +27,7 @@ from shoal.cluster.apiserver.front.resources import Resources, Special
 from shoal.cluster.apiserver.kinds.registry import Registry
 from shoal.cluster.apiserver.kinds.tables import builtin_kinds
 from shoal.cluster.apiserver.metrics import Metrics
+from shoal.cluster.apiserver.nodes import NodeSpecials
 from shoal.cluster.apiserver.service import Service
 from shoal.cluster.apiserver.state import State
 from shoal.cluster.apiserver.storage import Store
@@ -63,8 +65,13 @@ class Core:
 
 
 @asynccontextmanager
-async def running(store: Store, credentials: Credentials, *, address: str = "") -> AsyncIterator[Core]:
-    """Runs a server on an open store; ``address`` is where its tokens say that it can be found."""
+async def running(
+    store: Store, credentials: Credentials, *, address: str = "", agent_sockets: Path | None = None
+) -> AsyncIterator[Core]:
+    """Runs a server on an open store; ``address`` is where its tokens say that it can be found.
+
+    ``agent_sockets`` is the folder in which Nodes may say that their agents listen.
+    """
     state = State(store, Registry(builtin_kinds({**RULES, _DEFINITION: DEFINITION_RULES})))
     await make_first_objects(state, now=seconds_now)
     admission = Chain(
@@ -93,7 +100,8 @@ async def running(store: Store, credentials: Credentials, *, address: str = "") 
 
     definitions = Definitions(state, delete_one, seconds_now)
     definitions.load()
-    service = _service(state, workshop, credentials, address)
+    node_specials = NodeSpecials(state, credentials, authorizer, sockets=agent_sockets, now=now())
+    service = _service(state, workshop, credentials, address, node_specials.table())
     try:
         async with asyncio.TaskGroup() as tasks:
             upkeep = [tasks.create_task(definitions.run(tasks)), tasks.create_task(keep_aggregated(state))]
@@ -104,6 +112,7 @@ async def running(store: Store, credentials: Credentials, *, address: str = "") 
                 for task in upkeep:
                     task.cancel()
     finally:
+        await node_specials.close()
         await admission.close()
 
 
@@ -133,7 +142,13 @@ def _condition(expression: str) -> Condition:
     return compile_expression(expression, dict.fromkeys(("object", "oldObject", "request"), DYN)).evaluate
 
 
-def _service(state: State, workshop: Workshop, credentials: Credentials, address: str) -> Service:
+def _service(
+    state: State,
+    workshop: Workshop,
+    credentials: Credentials,
+    address: str,
+    further: dict[tuple[str, str, str], Special],
+) -> Service:
     authenticator = Authenticator(credentials, state, clock=now)
     authorizer = workshop.authorizer
     questions = Questions(
@@ -143,7 +158,7 @@ def _service(state: State, workshop: Workshop, credentials: Credentials, address
     return Service(
         authenticator=authenticator,
         authorizer=authorizer,
-        resources=Resources(workshop, _specials(workshop, questions)),
+        resources=Resources(workshop, _specials(workshop, questions) | further),
         paths=Paths(
             discovery=Discovery(state.registry),
             openapi=OpenApi(state.registry),

@@ -16,10 +16,12 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 class Refused(Exception):
     """A request is refused; the Status is what the client reads."""
 
-    def __init__(self, status: Status, *, continues: str = "") -> None:
+    def __init__(self, status: Status, *, continues: str = "", has_details: bool = False) -> None:
         self.status = status
         self.continues = continues
         """A token with which a list can go on all the same."""
+        self.has_details = has_details
+        """Whether the Status has details even where there are none to tell."""
         super().__init__(status.message)
 
 
@@ -87,6 +89,25 @@ def not_acceptable(accepted: Iterable[str]) -> Refused:
     return refused(406, "NotAcceptable", f"only the following media types are accepted: {known}")
 
 
+def not_producible(produced: Iterable[str]) -> Refused:
+    """406: of what is there, nothing comes in a media type that the client takes."""
+    known = ", ".join(produced)
+    message = f"406: Not Acceptable\n\nAvailable representations: {known}"
+    return Refused(Status(code=406, reason="NotAcceptable", message=message), has_details=True)
+
+
+def not_consumable() -> Refused:
+    """415: nothing there reads bodies of this media type."""
+    message = "415: Unsupported Media Type"
+    return Refused(Status(code=415, reason="UnsupportedMediaType", message=message), has_details=True)
+
+
+def method_not_allowed() -> Refused:
+    """405: there is something at this path, but it does not know the method."""
+    message = "the server does not allow this method on the requested resource"
+    return refused(405, "MethodNotAllowed", message)
+
+
 def unsupported_media_type(accepted: Iterable[str]) -> Refused:
     """415: the body comes in a media type that is not read here."""
     known = ", ".join(accepted)
@@ -128,7 +149,7 @@ def invalid(kind: str, group: str, name: str, problems: Iterable[FieldProblem]) 
 
 def unprocessable(message: str) -> Refused:
     """422: a patch that can be read and not be carried out."""
-    return refused(422, "Invalid", message)
+    return Refused(Status(code=422, reason="Invalid", message=message), has_details=True)
 
 
 def too_many_requests(message: str, *, retry_after: int = 1, causes: Sequence[Cause] = ()) -> Refused:

@@ -73,7 +73,7 @@ async def serving(options: ServerOptions) -> AsyncIterator[ApiServer]:
         credentials = Credentials.at(data_dir / "pki", names=_names(options, host), now=now())
         store = await Store.open(data_dir / "store", synchronous="FULL" if options.durable else "OFF")
         try:
-            async with running(store, credentials, address=url) as core:
+            async with running(store, credentials, address=url, agent_sockets=data_dir / "agents") as core:
                 await publish_address(core.state, host=host, port=port, cluster_ip=FIRST_SERVICE_IP, now=seconds_now)
                 _settle_memory()
                 kubeconfig = data_dir / "kubeconfig"

@@ -20,8 +20,11 @@ from shoal.cluster.apiserver.front.request_info import RequestInfo, request_info
 from shoal.cluster.apiserver.front.resources import NoSuchPath, Resources
 from shoal.cluster.apiserver.refusals import Refused, bad_request, internal_error, unavailable
 from shoal.cluster.apiserver.storage import StorageFailed
+from shoal.cluster.apiserver.turns import Turns
 
 Reply = Answer | Streaming | Upgrade
+
+_READING = frozenset({"get", "list", "watch"})
 
 _log = structlog.get_logger(__name__)
 
@@ -43,6 +46,7 @@ class Service:
         self._resources = resources
         self._paths = paths
         self._told = told
+        self._turns = Turns()
 
     async def answer(self, call: Call) -> Reply:
         """The answer to a request; whatever goes wrong, it is one that the client can read."""
@@ -82,6 +86,8 @@ class Service:
         if not self._authorizer.allowed(query):
             raise self._authorizer.refusal(query)
         if info.is_resource:
+            if info.verb not in _READING:
+                await self._turns.mine()
             return await self._resources.answer(call, info, user)
         return await self._paths.answer(call, user)
 

@@ -162,7 +162,7 @@ def _owner_problems(owners: list[dict[str, Any]], path: str) -> list[FieldProble
     first = ""
     for owner in owners:
         api_version = owner.get("apiVersion", "")
-        if not api_version.rpartition("/")[2]:
+        if not api_version.rpartition("/")[2] or api_version.count("/") > 1:
             problems.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
         for field in ("kind", "name", "uid"):
             if not owner.get(field):

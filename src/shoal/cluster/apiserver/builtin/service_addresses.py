@@ -179,7 +179,7 @@ def _take_cluster_ip(
         raise refusals.internal_error(name)
     parsed, why = parse_address(wanted), ""
     if parsed not in network or parsed in (network.network_address, network.broadcast_address):
-        why = f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {ranges.network}"
+        why = "the provided network does not match the current range"
     elif wanted in taken.addresses:
         why = "provided IP is already allocated"
     if why:

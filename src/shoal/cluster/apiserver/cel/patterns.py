@@ -64,6 +64,8 @@ def _worded(pattern: str, error: Exception) -> str:
         return f"missing closing ): `{pattern}`"
     if "unbalanced parenthesis" in text:
         return f"unexpected ): `{pattern}`"
+    if found := re.match(r"bad character range (.*) at position", text):
+        return f"invalid character class range: `{found[1]}`"
     if "unterminated character set" in text:
         at = int(text.rsplit(" ", 1)[1]) if text.rsplit(" ", 1)[1].isdigit() else 0
         return f"missing closing ]: `{pattern[at:]}`"

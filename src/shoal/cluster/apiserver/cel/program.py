@@ -7,18 +7,17 @@ as such at the very place where it is taken from the object.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import functools
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from shoal.cluster.apiserver.cel.checker import FIRST_SLOT, Checker
-from shoal.cluster.apiserver.cel.escapes import unescaped
+from shoal.cluster.apiserver.cel.equality import equality
 from shoal.cluster.apiserver.cel.functions import Library, Overload
 from shoal.cluster.apiserver.cel.library import KUBERNETES
 from shoal.cluster.apiserver.cel.loops import run_loop
+from shoal.cluster.apiserver.cel.reading import reader, whole_reader
 from shoal.cluster.apiserver.cel.syntax import (
     Bind,
     Call,
@@ -31,15 +30,13 @@ from shoal.cluster.apiserver.cel.syntax import (
     Select,
     parse,
 )
-from shoal.cluster.apiserver.cel.types import BOOL, BYTES, DOUBLE, DURATION, INT, TIMESTAMP, Type
+from shoal.cluster.apiserver.cel.types import BOOL, Type
 from shoal.cluster.apiserver.cel.values import (
     NOTHING,
     CelError,
     Nothing,
     Optional,
     equal,
-    parse_duration,
-    parse_timestamp,
 )
 
 Frame = list[Any]
@@ -70,6 +67,9 @@ class Program:
             return self._run([STEP_LIMIT, *values, *self._spare])
         except RecursionError:
             raise CelError("expression is nested too deeply") from None
+        except (TypeError, AttributeError, ValueError, KeyError):
+            # The object is not what its schema says: a value of another type has been tolerated there.
+            raise CelError("no such overload") from None
 
 
 @functools.lru_cache(maxsize=8192)
@@ -126,61 +126,6 @@ def _part(node: Node) -> Run:
 
             return bound
     raise AssertionError(node)
-
-
-def reader(given: Type) -> Callable[[Any], Any] | None:
-    """How a value of the type is read from an object; None where it is taken as it lies."""
-    if given == INT:
-        return _whole
-    if given == DOUBLE:
-        return lambda value: float(value) if type(value) is int else value
-    if given == TIMESTAMP:
-        return lambda value: _moment(value) if type(value) is str else value
-    if given == DURATION:
-        return lambda value: _span(value) if type(value) is str else value
-    if given == BYTES:
-        return lambda value: _decoded(value) if type(value) is str else value
-    if given.name == "optional_type":
-        inner = reader(given.parameters[0])
-        if inner is None:
-            return None
-        read = inner
-        return lambda value: Optional(read(value.value)) if type(value) is Optional else value
-    return None
-
-
-def whole_reader(given: Type) -> Callable[[Any], Any] | None:
-    """The same for a list or map that is handed to a function whole."""
-    if given.name not in ("list", "map"):
-        return reader(given)
-    inner = whole_reader(given.parameters[-1])
-    if inner is None:
-        return None
-    read = inner
-    if given.name == "list":
-        return lambda value: [read(each) for each in value]
-    return lambda value: {key: read(each) for key, each in value.items()}
-
-
-def _whole(value: Any) -> Any:
-    if type(value) is float:
-        raise CelError("invalid data, expected int, got float64")
-    return value
-
-
-def _moment(text: str) -> Any:
-    return parse_timestamp(f"{text}T00:00:00Z" if len(text) == 10 else text)
-
-
-def _span(text: str) -> Any:
-    return parse_duration(text)
-
-
-def _decoded(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise CelError(f"Invalid byte formatted string {text}: {error}") from None
 
 
 def _read(run: Run, given: Type) -> Run:
@@ -343,65 +288,6 @@ def _equals(node: Call, given: list[Node]) -> Run:
     if node.function == "_==_":
         return lambda frame: compare(left(frame), right(frame))
     return lambda frame: not compare(left(frame), right(frame))
-
-
-def equality(given: Type) -> Callable[[Any, Any], bool]:
-    """How two values of a type compare: sets and maps of items without their order, moments by the moment."""
-    if given.name in ("string", "int", "uint", "bool", "double", "null"):
-        return operator.eq
-    if not _is_special(given):
-        return equal
-    if given.name == "list":
-        return _list_equality(given)
-    if given.name == "map":
-        value = equality(given.parameters[1])
-        return lambda one, other: (
-            one.keys() == other.keys() and all(value(each, other[key]) for key, each in one.items())
-        )
-    if given.fields is not None:
-        fields = {unescaped(name): equality(each) for name, each in given.fields.items() if _is_special(each)}
-        return lambda one, other: (
-            one is other
-            or (
-                type(one) is type(other) is dict
-                and one.keys() == other.keys()
-                and all(fields.get(key, equal)(each, other[key]) for key, each in one.items())
-            )
-        )
-    read = reader(given) or (lambda value: value)
-    return lambda one, other: read(one) == read(other)
-
-
-def _list_equality(given: Type) -> Callable[[Any, Any], bool]:
-    item = equality(given.parameters[0])
-    keys = given.list_keys
-    if given.list_type == "map":
-
-        def as_maps(one: list[Any], other: list[Any]) -> bool:
-            if len(one) != len(other):
-                return False
-            known = {tuple(each.get(key) for key in keys): each for each in one}
-            for each in other:
-                same = known.get(tuple(each.get(key) for key in keys))
-                if same is None or not item(same, each):
-                    return False
-            return True
-
-        return as_maps
-    if given.list_type == "set":
-        return lambda one, other: len(one) == len(other) and all(each in one for each in other)
-    return lambda one, other: len(one) == len(other) and all(map(item, one, other))
-
-
-@functools.lru_cache(maxsize=4096)
-def _special_plain(given: Type) -> bool:
-    return given in (TIMESTAMP, DURATION, BYTES)
-
-
-def _is_special(given: Type) -> bool:
-    if given.list_type in ("set", "map") or _special_plain(given):
-        return True
-    return any(map(_is_special, given.parameters)) or any(map(_is_special, (given.fields or {}).values()))
 
 
 def _merge(left: Run, right: Run, given: Type) -> Run:

@@ -36,19 +36,20 @@ def composite_check(raw: Raw, compile_check: Compile) -> Check | None:
     if not steps:
         return None
 
-    def check(value: Any, place: Place, problems: Problems, old: Correlation | None) -> None:
+    def check(value: Any, place: Place, problems: Problems, _old: Correlation | None) -> None:
         if value is None or (is_stated and len(steps) == 1 and type(value) in (int, str)):
             return
         for step in steps:
-            step(value, place, problems, old)
+            step(value, place, problems, None)
 
     return check
 
 
-def _found(check: Check | None, value: Any, place: Place, old: Correlation | None) -> Problems:
+def _found(check: Check | None, value: Any, place: Place) -> Problems:
+    """What a condition finds; it is not told what the value was before, so that it tolerates nothing."""
     found: Problems = []
     if check is not None:
-        check(value, place, found, old)
+        check(value, place, found, None)
     return found
 
 
@@ -57,11 +58,11 @@ def _any_of(schemas: list[Raw], compile_check: Compile) -> Check | None:
         return None
     branches = [(each, compile_check(each)) for each in schemas]
 
-    def check(value: Any, place: Place, problems: Problems, old: Correlation | None) -> None:
+    def check(value: Any, place: Place, problems: Problems, _old: Correlation | None) -> None:
         best: Problems = []
         best_count = -1
         for raw, branch in branches:
-            found = _found(branch, value, place, old)
+            found = _found(branch, value, place)
             if not found:
                 return
             count = matched(raw, value)
@@ -78,12 +79,12 @@ def _one_of(schemas: list[Raw], compile_check: Compile) -> Check | None:
         return None
     branches = [(each, compile_check(each)) for each in schemas]
 
-    def check(value: Any, place: Place, problems: Problems, old: Correlation | None) -> None:
+    def check(value: Any, place: Place, problems: Problems, _old: Correlation | None) -> None:
         best: Problems = []
         best_count = -1
         valid = 0
         for raw, branch in branches:
-            found = _found(branch, value, place, old)
+            found = _found(branch, value, place)
             if not found:
                 valid += 1
                 continue
@@ -105,10 +106,10 @@ def _all_of(schemas: list[Raw], compile_check: Compile) -> Check | None:
         return None
     branches = [compile_check(each) for each in schemas]
 
-    def check(value: Any, place: Place, problems: Problems, old: Correlation | None) -> None:
+    def check(value: Any, place: Place, problems: Problems, _old: Correlation | None) -> None:
         valid = 0
         for branch in branches:
-            found = _found(branch, value, place, old)
+            found = _found(branch, value, place)
             valid += not found
             problems.extend(found)
         if valid != len(branches):
@@ -123,8 +124,8 @@ def _not(schema: Raw | None, compile_check: Compile) -> Check | None:
         return None
     branch = compile_check(schema)
 
-    def check(value: Any, place: Place, problems: Problems, old: Correlation | None) -> None:
-        if not _found(branch, value, place, old):
+    def check(value: Any, place: Place, problems: Problems, _old: Correlation | None) -> None:
+        if not _found(branch, value, place):
             problems.append(odd(f"{quoted(dotted(place))} must not validate the schema (not)"))
 
     return check

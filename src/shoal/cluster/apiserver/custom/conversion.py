@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from shoal.cluster.apiserver.builtin.names import dns1035_problems
+from shoal.cluster.apiserver.builtin.names import dns1035_problems, subdomain_problems
 from shoal.cluster.apiserver.custom.wording import Problems
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.kube.admission.fields import forbidden, invalid, not_supported, required
@@ -49,16 +49,31 @@ def _client_problems(config: Object | None) -> Problems:
         problems: Problems = []
         for field in ("name", "namespace"):
             if not service.get(field):
-                problems.append(required(f"{_HOOK}.service.{field}", f"service {field} is required"))
+                problems.append(required(f"{_HOOK}.service.{field}"))
         path, port = service.get("path"), service.get("port", 443)
-        if path is not None and not path.startswith("/"):
-            problems.append(invalid(f"{_HOOK}.service.path", path, "must start with a '/'"))
+        if path is not None:
+            problems += _path_problems(path)
         if not 0 < port < 65536:
             problems.append(
                 invalid(f"{_HOOK}.service.port", port, "port is not valid: must be between 1 and 65535, inclusive")
             )
         return problems
     return _url_problems(str(url))
+
+
+def _path_problems(path: str) -> Problems:
+    place = f"{_HOOK}.service.path"
+    problems: Problems = []
+    if path in ("", "/"):
+        return problems
+    if not path.startswith("/"):
+        problems.append(invalid(place, path, "must start with a '/'"))
+    for at, step in enumerate(path[1:].removesuffix("/").split("/")):
+        if not step:
+            problems.append(invalid(place, path, f"segment[{at}] may not be empty"))
+        else:
+            problems += [invalid(place, path, f"segment[{at}]: {fault}") for fault in subdomain_problems(step)]
+    return problems
 
 
 def _url_problems(url: str) -> Problems:

@@ -37,8 +37,8 @@ def stored_versions(definition: Object) -> list[str]:
     """The versions in which objects may be stored: those there were, and the one that is now."""
     known = list((definition.get("status") or {}).get("storedVersions") or [])
     for version in definition["spec"].get("versions") or ():
-        if version.get("storage") and version["name"] not in known:
-            known.append(version["name"])
+        if version.get("storage"):
+            return known if version["name"] in known else [*known, version["name"]]
     return known
 
 

@@ -17,30 +17,25 @@ from shoal.cluster.apiserver.custom.definition_status import (
     is_protected_group,
     stored_versions,
 )
-from shoal.cluster.apiserver.custom.field_paths import valid_field_path
 from shoal.cluster.apiserver.custom.rule_types import rule_type
 from shoal.cluster.apiserver.custom.schema_rules import Context, schema_problems
 from shoal.cluster.apiserver.custom.structural import children, structural_problems, unsupported_keyword
 from shoal.cluster.apiserver.custom.text import go_json, quoted
+from shoal.cluster.apiserver.custom.version_parts import column_problems, selectable_problems, subresource_problems
 from shoal.cluster.apiserver.custom.wording import Problems, Raw
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.kube.admission.fields import (
     FieldProblem,
-    duplicate,
     forbidden,
     immutable,
     invalid,
     not_supported,
     required,
-    too_many,
 )
 
 DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 """The name under which definitions are stored."""
 
-_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
-_COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
-_MOST_SELECTABLE = 8
 _AT_ROOT = (
     *("Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum"),
     *("MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items"),
@@ -152,6 +147,9 @@ def _spec_problems(spec: Object, old: Object | None = None) -> Problems:
     elif scope not in ("Cluster", "Namespaced"):
         problems.append(not_supported("spec.scope", scope, ("Cluster", "Namespaced")))
     versions: list[Object] = spec.get("versions") or []
+    if spec.get("preserveUnknownFields") and any(_has_defaults(_schema_of(each)) for each in versions):
+        told = "must be false in order to use defaults in the schema"
+        problems.append(invalid("spec.preserveUnknownFields", True, told))
     for at, version in enumerate(versions):
         if not (version.get("schema") or {}).get("openAPIV3Schema"):
             problems.append(required(f"spec.versions[{at}].schema.openAPIV3Schema"))
@@ -162,15 +160,27 @@ def _spec_problems(spec: Object, old: Object | None = None) -> Problems:
             problems.append(invalid(f"spec.versions[{at}].name", version.get("name") or "", ",".join(faults)))
         problems += _deprecation_problems(version, f"spec.versions[{at}]")
         own = {field: value for field, value in version.items() if not is_shared.get(field)}
-        problems += _version_problems(own, f"spec.versions[{at}]", version, has_schema=is_shared["schema"])
+        problems += _version_problems(own, f"spec.versions[{at}]", version)
     problems += _version_list_problems(versions)
+    first = (versions[0].get("name") or "") if versions else ""
+    if first and (faults := dns1035_problems(first)):
+        problems.append(invalid("spec.version", first, ",".join(faults)))
     problems += _required_names(spec.get("names") or {})
     problems += name_problems(spec.get("names") or {}, "spec.names")
     if versions:
         shared = {field: versions[0][field] for field in _PER_VERSION if is_shared[field]}
-        problems += _version_problems(shared, "spec", versions[0], has_schema=True)
+        problems += _version_problems(shared, "spec", versions[0])
     problems += conversion_problems(spec.get("conversion"), (old or {}).get("conversion"))
     return problems
+
+
+def _schema_of(version: Object) -> Raw:
+    schema: Raw = (version.get("schema") or {}).get("openAPIV3Schema") or {}
+    return schema
+
+
+def _has_defaults(raw: Raw) -> bool:
+    return raw.get("default") is not None or any(_has_defaults(child) for _, child in children(raw))
 
 
 _PER_VERSION = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
@@ -212,7 +222,7 @@ def _deprecation_problems(version: Object, path: str) -> Problems:
     return problems
 
 
-def _version_problems(parts: Object, path: str, version: Object, *, has_schema: bool) -> Problems:
+def _version_problems(parts: Object, path: str, version: Object) -> Problems:
     """The parts that a version, or all versions together, state: schema, subresources, columns, selectable fields."""
     problems: Problems = []
     schema = (parts.get("schema") or {}).get("openAPIV3Schema")
@@ -220,12 +230,15 @@ def _version_problems(parts: Object, path: str, version: Object, *, has_schema: 
         place = f"{path}.validation" if path == "spec" else f"{path}.schema"
         has_status = "status" in (version.get("subresources") or {})
         problems += _schema_problems(schema, f"{place}.openAPIV3Schema", has_status=has_status)
-    problems += _subresource_problems(parts.get("subresources") or {}, f"{path}.subresources")
+    problems += subresource_problems(parts.get("subresources") or {}, f"{path}.subresources")
     for at, column in enumerate(parts.get("additionalPrinterColumns") or ()):
-        problems += _column_problems(column, f"{path}.additionalPrinterColumns[{at}]")
-    if parts.get("selectableFields"):
-        whole = (version.get("schema") or {}).get("openAPIV3Schema") or {}
-        problems += _selectable_problems(parts["selectableFields"], whole, f"{path}.selectableFields")
+        problems += column_problems(column, f"{path}.additionalPrinterColumns[{at}]")
+    whole = _schema_of(version)
+    if parts.get("selectableFields") and not whole:
+        told = "may only be set when validations.schema is included"
+        problems.append(invalid(f"{path}.selectableFields", "", told))
+    elif parts.get("selectableFields"):
+        problems += selectable_problems(parts["selectableFields"], whole, f"{path}.selectableFields")
     return problems
 
 
@@ -258,74 +271,6 @@ def _root_problems(schema: Raw, path: str) -> Problems:
     return [invalid(path, go_json(schema), told)]
 
 
-def _subresource_problems(subresources: Object, path: str) -> Problems:
-    scale = subresources.get("scale")
-    if not scale:
-        return []
-    problems: Problems = []
-    for field, allowed in (
-        ("specReplicasPath", (".spec.",)),
-        ("statusReplicasPath", (".status.",)),
-        ("labelSelectorPath", (".spec.", ".status.")),
-    ):
-        place, text = f"{path}.scale.{field}", scale.get(field) or ""
-        if not text:
-            if field != "labelSelectorPath":
-                problems.append(required(place))
-        elif not text.startswith("."):
-            problems.append(invalid(place, text, "must be a simple json path starting with ."))
-        elif not text.startswith(allowed):
-            told = "either .spec or .status" if len(allowed) == 2 else allowed[0].rstrip(".")
-            problems.append(invalid(place, text, f"should be a json path under {told}"))
-    return problems
-
-
-def _column_problems(column: Object, path: str) -> Problems:
-    problems: Problems = []
-    kind, form, text = column.get("type") or "", column.get("format") or "", column.get("jsonPath") or ""
-    if not column.get("name"):
-        problems.append(required(f"{path}.name"))
-    if not kind:
-        problems.append(required(f"{path}.type", f"must be one of {','.join(_COLUMN_TYPES)}"))
-    elif kind not in _COLUMN_TYPES:
-        problems.append(invalid(f"{path}.type", kind, f"must be one of {','.join(_COLUMN_TYPES)}"))
-    if form and form not in _COLUMN_FORMATS:
-        problems.append(invalid(f"{path}.format", form, f"must be one of {','.join(_COLUMN_FORMATS)}"))
-    if not text:
-        problems.append(required(f"{path}.JSONPath"))
-    elif not text.startswith("."):
-        problems.append(invalid(f"{path}.JSONPath", text, "must be a simple json path starting with ."))
-    return problems
-
-
-def _selectable_problems(fields: list[Object], schema: Raw, path: str) -> Problems:
-    problems: Problems = []
-    seen: set[str] = set()
-    for at, field in enumerate(fields):
-        place, text = f"{path}[{at}].jsonPath", field.get("jsonPath") or ""
-        if not text:
-            problems.append(required(place))
-            continue
-        found = valid_field_path(text, schema, allows_brackets=False)
-        if found.error or found.schema is None:
-            problems.append(invalid(place, text, f"is an invalid path: {found.error}"))
-            continue
-        if found.path.partition(".")[0] == "metadata":
-            problems.append(invalid(place, text, "must not point to fields in metadata"))
-        if found.schema.get("type") not in ("string", "boolean", "integer"):
-            told = (
-                "must point to a field of type string, boolean or integer. Enum string fields and strings with formats "
-                "are allowed."
-            )
-            problems.append(invalid(place, text, told))
-        if found.path in seen:
-            problems.append(duplicate(place, text))
-        seen.add(found.path)
-    if len(seen) > _MOST_SELECTABLE:
-        problems.append(too_many(path, len(seen), _MOST_SELECTABLE))
-    return problems
-
-
 def _version_list_problems(versions: list[Object]) -> Problems:
     problems: Problems = []
     names = [each.get("name") for each in versions]
@@ -352,7 +297,7 @@ def _shown_versions(versions: list[Object]) -> msgspec.Raw:
         }
         for each in versions
     ]
-    return go_json(shown or None)
+    return go_json(shown)
 
 
 def _required_names(names: Object) -> Problems:
@@ -389,7 +334,7 @@ def _stored_version_problems(definition: Object) -> Problems:
     names = [each.get("name") for each in definition["spec"].get("versions") or ()]
     problems: Problems = []
     if not stored:
-        problems.append(invalid("status.storedVersions", stored, "must have at least one stored version"))
+        problems.append(invalid("status.storedVersions", None, "must have at least one stored version"))
         return problems
     for version in definition["spec"].get("versions") or ():
         if version.get("storage") and version.get("name") not in stored:

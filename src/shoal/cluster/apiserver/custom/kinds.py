@@ -94,12 +94,13 @@ def _scale_paths(scale: Object) -> ScalePaths:
 
 
 def _rules(pipeline: Pipeline, version: Object, *, has_status: bool) -> Rules:
-    resets: dict[str, tuple[tuple[str, ...], ...]] = {"status": (("spec",),)} if has_status else {}
+    resets: dict[str, tuple[tuple[str, ...], ...]] = {"status": (("metadata",), ("spec",))} if has_status else {}
     if has_status:
         resets[""] = (("status",),)
     return Rules(
         name_problems=subdomain_problems,
         defaults=pipeline.default,
+        prepare_status=_keep_metadata,
         validate_create=pipeline.validate,
         validate_update=pipeline.validate,
         validate_status=pipeline.validate_status,
@@ -110,6 +111,14 @@ def _rules(pipeline: Pipeline, version: Object, *, has_status: bool) -> Rules:
             for field in version.get("selectableFields") or ()
         },
     )
+
+
+def _keep_metadata(new: Object, old: Object) -> None:
+    """A write of the status changes nothing else, but for who owns what."""
+    kept = dict(old["metadata"])
+    if "managedFields" in new["metadata"]:
+        kept["managedFields"] = new["metadata"]["managedFields"]
+    new["metadata"] = kept
 
 
 def _selected(path: str) -> Callable[[Object], str]:

@@ -19,31 +19,39 @@ def compile_prune(raw: Raw, *, is_root: bool = False) -> Prune | None:
     apiVersion, kind and metadata of an object, be it embedded, have rules of their own and stay. A value of the wrong
     type is refused later, but pruned all the same.
     """
-    keeps = bool(raw.get("x-kubernetes-preserve-unknown-fields"))
-    fields = _of_fields(raw, keeps=keeps, is_resource=is_root or bool(raw.get("x-kubernetes-embedded-resource")))
-    items = _of_items(raw, keeps=keeps)
+    fields, items = _compile(raw, is_root=is_root)
     if fields is None and items is None:
         return None
 
     def prune(value: Any, place: Place, unknown: list[str] | None) -> None:
-        if type(value) is dict:
-            if fields is not None:
-                fields(value, place, unknown)
-        elif items is not None:
-            items(value, place, unknown)
+        chosen = fields if type(value) is dict else items
+        if chosen is not None and type(value) in (dict, list):
+            chosen(value, place, unknown)
 
     return prune
+
+
+Pair = tuple[Prune | None, Prune | None]
+"""How an object and how a list is pruned at a place; the one around it chooses, which saves a call."""
+_NOTHING: Pair = (None, None)
+
+
+def _compile(raw: Raw, *, is_root: bool = False) -> Pair:
+    keeps = bool(raw.get("x-kubernetes-preserve-unknown-fields"))
+    is_resource = is_root or bool(raw.get("x-kubernetes-embedded-resource"))
+    return _of_fields(raw, keeps=keeps, is_resource=is_resource), _of_items(raw, keeps=keeps)
 
 
 def _of_fields(raw: Raw, *, keeps: bool, is_resource: bool) -> Prune | None:
     declared = raw.get("properties") or {}
     additional = raw.get("additionalProperties")
     skipped = META if is_resource else frozenset[str]()
-    children = {name: compile_prune(child) for name, child in declared.items() if name not in skipped}
-    rest: Prune | None = None
+    children = {name: _compile(child) for name, child in declared.items() if name not in skipped}
+    rest = _NOTHING
     if additional is not None:
-        rest = compile_prune(additional) if isinstance(additional, dict) else _prune_all
-    if rest is None and not any(children.values()) and (keeps or additional is not None):
+        rest = _compile(additional) if isinstance(additional, dict) else (_prune_all, _prune_all)
+    is_quiet = rest == _NOTHING and all(each == _NOTHING for each in children.values())
+    if is_quiet and (keeps or additional is not None):
         return None
     is_open = keeps or additional is not None
     known = frozenset(declared) | skipped
@@ -58,7 +66,8 @@ def _of_fields(raw: Raw, *, keeps: bool, is_resource: bool) -> Prune | None:
             kind = type(item)
             if kind is not dict and kind is not list:
                 continue
-            child = children.get(name) if name in known else rest
+            of_fields, of_items = children.get(name, _NOTHING) if name in known else rest
+            child = of_fields if kind is dict else of_items
             if child is not None:
                 child(item, None if unknown is None else (place, name), unknown)
 
@@ -71,16 +80,16 @@ def _of_items(raw: Raw, *, keeps: bool) -> Prune | None:
         return None if keeps else _prune_all
     # Items below a place that keeps everything keep it as well.
     inner = {**items, "x-kubernetes-preserve-unknown-fields": True} if keeps else items
-    child = compile_prune(inner)
-    if child is None:
+    of_fields, of_items = _compile(inner)
+    if of_fields is None and of_items is None:
         return None
-    each = child
 
     def prune(value: Any, place: Place, unknown: list[str] | None) -> None:
         for at, item in enumerate(value):
             kind = type(item)
-            if kind is dict or kind is list:
-                each(item, None if unknown is None else (place, at), unknown)
+            child = of_fields if kind is dict else of_items if kind is list else None
+            if child is not None:
+                child(item, None if unknown is None else (place, at), unknown)
 
     return prune
 

@@ -58,14 +58,14 @@ def schema_problems(
     if raw.get("uniqueItems"):
         message = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         found.schema.append(forbidden(f"{path}.uniqueItems", message))
-    _visit_children(raw, path, context, found, is_root=is_root, given=given)
+    _visit_children(raw, path, context, found, is_root=is_root)
     found.schema += _map_problems(raw, path)
     found.schema += _list_problems(raw, path)
     _rule_problems(raw, path, context, found, given)
     return found
 
 
-def _visit_children(raw: Raw, path: str, context: Context, found: Found, *, is_root: bool, given: Type | None) -> None:
+def _visit_children(raw: Raw, path: str, context: Context, found: Found, *, is_root: bool) -> None:
     declared = raw.get("properties") or {}
     additional, items = raw.get("additionalProperties"), raw.get("items")
     if additional is not None:
@@ -76,7 +76,9 @@ def _visit_children(raw: Raw, path: str, context: Context, found: Found, *, is_r
             inner = context
             if context.is_meta:
                 inner = replace(context, no_defaults="inside additionalProperties applying to object metadata")
-            found.add(schema_problems(additional, f"{path}.additionalProperties", inner, given=_element(given)))
+            found.add(
+                schema_problems(additional, f"{path}.additionalProperties", inner, given=_below(additional, "@elem"))
+            )
     for name, child in declared.items():
         inner = context
         if raw.get("x-kubernetes-map-type") not in (None, "granular", "atomic") and not context.uncorrelated:
@@ -96,17 +98,13 @@ def _visit_children(raw: Raw, path: str, context: Context, found: Found, *, is_r
         inner = context
         if raw.get("x-kubernetes-list-type") != "map" and not context.uncorrelated:
             inner = replace(context, uncorrelated=path)
-        found.add(schema_problems(items, f"{path}.items", inner, given=_element(given)))
+        found.add(schema_problems(items, f"{path}.items", inner, given=_below(items, "@idx")))
 
 
 def _below(child: Raw, name: str) -> Type | None:
     if not child.get("x-kubernetes-validations"):
         return None
     return rule_type(child, is_resource=bool(child.get("x-kubernetes-embedded-resource")), name=f"selfType.{name}")
-
-
-def _element(given: Type | None) -> Type | None:
-    return given.parameters[-1] if given is not None and given.parameters else None
 
 
 def _standard_problems(raw: Raw, path: str, context: Context) -> Problems:

@@ -2,5 +2,6 @@
 
 from shoal.cluster.apiserver.discovery.discovery import Discovery, version_order
 from shoal.cluster.apiserver.discovery.openapi import OpenApi
+from shoal.cluster.apiserver.discovery.openapi_v2 import openapi_v2
 
-__all__ = ["Discovery", "OpenApi", "version_order"]
+__all__ = ["Discovery", "OpenApi", "openapi_v2", "version_order"]

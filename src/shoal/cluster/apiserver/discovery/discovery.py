@@ -60,7 +60,12 @@ class Discovery:
 
     def answer(self, call: Call) -> Answer:
         """The answer for /api, /apis and what is below them."""
-        match [part for part in call.path.split("/") if part]:
+        parts = call.path[1:].rstrip("/").split("/")
+        accept = call.headers.get("accept", "")
+        check_producible(accept)
+        if len(parts) > 1:
+            negotiated(accept, tables=False)
+        match parts:
             case ["api"]:
                 return self._root(call, is_core=True)
             case ["apis"]:
@@ -71,6 +76,10 @@ class Discovery:
                 return json_answer({"kind": "APIGroup", "apiVersion": "v1", **self._group(group)})
             case ["apis", group, version] if version in self._current().get(group, ()) and group:
                 return json_answer(self._resources(group, version))
+            case ["api", *_]:
+                raise no_such_route()
+            case ["apis", group, *_] if self._registry.is_builtin(group):
+                raise no_such_route()
         return no_such_path()
 
     def _root(self, call: Call, *, is_core: bool) -> Answer:

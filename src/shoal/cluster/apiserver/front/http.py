@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import zlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from urllib.parse import parse_qs
 
 import structlog
 from aiohttp import WSMsgType, web
 from aiohttp.http import HttpVersion11
+from aiohttp.http_exceptions import HttpProcessingError
+from multidict import CIMultiDict
 
 from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade, refusal_answer
 from shoal.cluster.apiserver.refusals import bad_request, too_large
@@ -25,6 +28,9 @@ _LARGEST_MESSAGE = 16 << 20
 _PING_SECONDS = 20.0
 
 _log = structlog.get_logger(__name__)
+_connections = logging.getLogger(f"{__name__}.connections")
+_connections.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+"""What aiohttp has to say. That a client does not speak HTTP is told to the client, not with a traceback to the log."""
 
 
 class HttpFront:
@@ -50,6 +56,7 @@ class HttpFront:
             request_factory=request,
             handler_cancellation=True,
             access_log=None,
+            logger=_connections,
             keepalive_timeout=600,
             max_line_size=64 * 1024,
             max_field_size=64 * 1024,
@@ -74,13 +81,19 @@ class HttpFront:
         url = request.rel_url
         raw_query = url.raw_query_string
         transport = request.transport
-        headers = request.headers
+        headers: dict[str, str] = {}
+        impersonation: list[tuple[str, str]] = []
+        for name, value in request.headers.items():
+            lower = name.lower()
+            headers[lower] = value
+            if lower.startswith("impersonate-"):
+                impersonation.append((name, value))
         return Call(
             method=request.method,
             path=url.path,
             query=parse_qs(raw_query, keep_blank_values=True, max_num_fields=200) if raw_query else {},
-            headers={name.lower(): value for name, value in headers.items()},
-            impersonation=[(name, value) for name, value in headers.items() if name.lower().startswith("impersonate-")],
+            headers=headers,
+            impersonation=impersonation,
             body=await request.read() if request.body_exists else b"",
             certificate=_certificate(transport),
             is_trusted=self._is_trusted,
@@ -94,7 +107,11 @@ def _certificate(transport: asyncio.Transport | None) -> bytes | None:
 
 
 async def _whole(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
-    headers = {"Content-Type": answer.content_type, "Cache-Control": "no-cache, private", **answer.headers}
+    headers = CIMultiDict({"Content-Type": answer.content_type, "Cache-Control": "no-cache, private", **answer.headers})
+    if answer.status == 204:
+        del headers["Content-Type"]
+    for warning in answer.warnings:
+        headers.add("Warning", warning)
     body = answer.body
     size = len(body) if isinstance(body, bytes) else sum(map(len, body))
     if size < _GZIP_FROM:
@@ -104,17 +121,33 @@ async def _whole(request: web.BaseRequest, answer: Answer) -> web.StreamResponse
     if "gzip" in request.headers.get("Accept-Encoding", ""):
         pieces = [await asyncio.to_thread(_compressed, pieces)]
         size = len(pieces[0])
-        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-    response = web.StreamResponse(status=answer.status, headers={**headers, "Content-Length": str(size)})
+        headers.update({"Content-Encoding": "gzip", "Vary": "Accept-Encoding"})
+    headers["Content-Length"] = str(size)
+    response = web.StreamResponse(status=answer.status, headers=headers)
     await response.prepare(request)
     if request.method != "HEAD":
-        for piece in pieces:
+        for piece in _of_one_size(pieces):
             # Piece by piece, so that a long answer leaves room for others in between.
-            for start in range(0, len(piece), _PIECE):
-                await response.write(piece[start : start + _PIECE])
-                await asyncio.sleep(0)
+            await response.write(piece)
+            await asyncio.sleep(0)
     await response.write_eof()
     return response
+
+
+def _of_one_size(pieces: Sequence[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that are neither long nor many."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= _PIECE:
+            joined = b"".join(held)
+            for start in range(0, size, _PIECE):
+                yield joined[start : start + _PIECE]
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 async def _stream(request: web.BaseRequest, reply: Streaming) -> web.StreamResponse:

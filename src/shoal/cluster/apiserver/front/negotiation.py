@@ -6,10 +6,10 @@ import enum
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shoal.cluster.apiserver.refusals import not_acceptable
+from shoal.cluster.apiserver.refusals import not_acceptable, not_producible
 
 _META = "meta.k8s.io"
-_KNOWN = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+KNOWN = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 
 
 class Form(enum.Enum):
@@ -57,7 +57,15 @@ def negotiated(accept: str, *, tables: bool = True) -> Representation:
                 return Representation(Form(form), version, is_yaml)
             except ValueError:
                 continue
-    raise not_acceptable(_KNOWN[:2])
+    raise not_acceptable(KNOWN)
+
+
+@lru_cache(maxsize=1024)
+def check_producible(accept: str, produced: tuple[str, ...] = KNOWN) -> None:
+    """Refuses whoever takes none of the media types that come from there, whatever their parameters."""
+    taken = {wish.partition(";")[0].strip() for wish in accept.split(",")}
+    if accept.strip() and "*/*" not in taken and taken.isdisjoint(produced):
+        raise not_producible(produced)
 
 
 def _by_weight(accept: str) -> list[str]:

@@ -7,12 +7,16 @@ from collections.abc import Callable
 from shoal import __version__
 from shoal.cluster.apiserver.access.tokens import TokenSigner
 from shoal.cluster.apiserver.access.user import User
-from shoal.cluster.apiserver.calls import Answer, Call, json_answer, no_such_path, text_answer
-from shoal.cluster.apiserver.discovery import Discovery, OpenApi
+from shoal.cluster.apiserver.calls import JSON, Answer, Call, json_answer, no_such_path, text_answer
+from shoal.cluster.apiserver.discovery import Discovery, OpenApi, openapi_v2
+from shoal.cluster.apiserver.front.negotiation import check_producible
+from shoal.cluster.apiserver.refusals import method_not_allowed
 
 MINOR = "36"
 VERSION = f"v1.{MINOR}.4+shoal"
 
+_METRICS = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+_KEYS = "application/jwk-set+json"
 _HEALTH = ("healthz", "livez", "readyz")
 
 
@@ -38,32 +42,37 @@ class Paths:
 
     async def answer(self, call: Call, _user: User) -> Answer:
         """The answer for a path."""
-        parts = [part for part in call.path.split("/") if part]
+        parts = call.path[1:].rstrip("/").split("/")
         if call.method not in ("GET", "HEAD"):
-            return text_answer("405 method not allowed\n", status=405)
+            raise method_not_allowed()
+        accept = call.headers.get("accept", "")
         match parts:
-            case []:
+            case [""]:
                 return json_answer({"paths": self._known()})
             case ["version"]:
+                check_producible(accept, (JSON,))
                 return json_answer(version())
             case [health, *which] if health in _HEALTH:
                 return self._health(call, health, which)
             case ["metrics"]:
-                return Answer(body=self._metrics(), content_type="text/plain; version=0.0.4; charset=utf-8")
+                return Answer(body=self._metrics(), content_type=_METRICS)
             case ["openapi", "v3", *_]:
                 return self._openapi.answer(call)
+            case ["openapi", "v2"]:
+                return openapi_v2(call)
             case ["api", *_] | ["apis", *_]:
                 return self._discovery.answer(call)
             case ["openid", "v1", "jwks"]:
+                check_producible(accept, (_KEYS,))
                 answer = json_answer(self._signer.keys())
-                answer.content_type = "application/jwk-set+json"
+                answer.content_type = _KEYS
                 return answer
             case [".well-known", "openid-configuration"]:
                 return json_answer(self._signer.configuration(self._address))
         return no_such_path()
 
     def _known(self) -> list[str]:
-        fixed = ["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"]
+        fixed = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
         return sorted([*fixed, "/.well-known/openid-configuration", "/openid/v1/jwks", *self._discovery.paths()])
 
     def _health(self, call: Call, health: str, which: list[str]) -> Answer:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -33,7 +34,12 @@ _heads = msgspec.json.Decoder(_Head)
 
 def head(kind: Kind) -> bytes:
     """The beginning of an object's JSON, up to the first of its stored fields."""
-    return b'{"kind":"%s","apiVersion":"%s",' % (kind.kind.encode(), kind.api_version.encode())
+    return _head(kind.kind, kind.api_version)
+
+
+@lru_cache(4096)
+def _head(kind: str, api_version: str) -> bytes:
+    return b'{"kind":"%s","apiVersion":"%s",' % (kind.encode(), api_version.encode())
 
 
 def whole(kind: Kind, state: State, record: Record) -> bytes:
@@ -71,7 +77,7 @@ def metadata_alone(record: Record, representation: Representation) -> bytes:
 def page(kind: Kind, state: State, listed: Listed, representation: Representation) -> list[bytes]:
     """A list as pieces of JSON."""
     metadata: dict[str, Any] = {"resourceVersion": str(listed.revision)}
-    if listed.continues:
+    if listed.continues or (kind.is_custom and representation.form is Form.WHOLE):
         metadata["continue"] = listed.continues
     if listed.remaining is not None:
         metadata["remainingItemCount"] = listed.remaining
@@ -83,8 +89,14 @@ def page(kind: Kind, state: State, listed: Listed, representation: Representatio
     else:
         items = _items(kind, state, listed.records)
         start = {"kind": kind.list_kind, "apiVersion": kind.api_version}
+    if representation.is_metadata and not listed.records:
+        return [msgspec.json.encode({**start, "metadata": metadata, "items": None})]
     opening = msgspec.json.encode({**start, "metadata": metadata})[:-1] + b',"items":['
-    return [opening, b",".join(items), b"]}"]
+    pieces = [opening]
+    for item in items:
+        pieces += (item, b",")
+    pieces[-1:] = [b"]}"] if len(pieces) > 1 else [opening, b"]}"]
+    return pieces
 
 
 def _items(kind: Kind, state: State, records: Sequence[Record]) -> Iterable[bytes]:

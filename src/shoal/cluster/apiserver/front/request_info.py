@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 # Below a namespace's own name these are its subresources; anything else is a resource inside it.
 _OF_NAMESPACE = ("status", "finalize")
 _ON_OBJECTS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_REMEMBERED = 4096
+_LONGEST_REMEMBERED = 256
 _ON_COLLECTIONS = {**_ON_OBJECTS, "GET": "list", "HEAD": "list", "DELETE": "deletecollection"}
 
 
@@ -29,13 +32,17 @@ class RequestInfo:
 
 
 def request_info(method: str, path: str, *, watch: bool) -> RequestInfo:
-    """Reads a path that is already percent-decoded; empty segments count for nothing, as in Kubernetes."""
-    parts = [part for part in path.split("/") if part]
-    if not parts or parts[0] not in ("api", "apis"):
+    """Reads a path that is already percent-decoded; only slashes at its end count for nothing, as in Kubernetes."""
+    return (_remembered if len(path) <= _LONGEST_REMEMBERED else _read)(method, path, watch)
+
+
+def _read(method: str, path: str, watch: bool) -> RequestInfo:
+    parts = path[1:].rstrip("/").split("/")
+    if parts[0] not in ("api", "apis"):
         return RequestInfo(verb=method.lower(), path=path)
     group, found = "", parts[1:]
     if parts[0] == "apis":
-        if len(found) < 3:
+        if len(found) < 3 or not found[0]:
             return RequestInfo(verb=method.lower(), path=path)
         group, found = found[0], found[1:]
     if len(found) < 2:
@@ -68,6 +75,9 @@ def request_info(method: str, path: str, *, watch: bool) -> RequestInfo:
         rest=rest,
         is_watch_path=is_watch_path,
     )
+
+
+_remembered = lru_cache(_REMEMBERED)(_read)
 
 
 def _padded(parts: list[str]) -> tuple[str, str, str]:

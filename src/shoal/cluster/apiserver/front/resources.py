@@ -11,11 +11,12 @@ import yaml
 
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade
-from shoal.cluster.apiserver.front.negotiation import Form, Representation, negotiated
+from shoal.cluster.apiserver.front.negotiation import Form, Representation, check_producible, negotiated
 from shoal.cluster.apiserver.front.representation import page, shown, table, unstored_table
 from shoal.cluster.apiserver.front.request_info import RequestInfo
+from shoal.cluster.apiserver.kinds.go_names import internal_name
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
-from shoal.cluster.apiserver.refusals import no_such_route, refused
+from shoal.cluster.apiserver.refusals import no_such_route, not_found, refused
 from shoal.cluster.apiserver.tables import has_table
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, WriteOptions, write_options
 from shoal.cluster.apiserver.verbs.bodies import media_type, read_object
@@ -24,6 +25,7 @@ from shoal.cluster.apiserver.verbs.deleting import DeleteOptions, delete, delete
 from shoal.cluster.apiserver.verbs.list_options import list_options
 from shoal.cluster.apiserver.verbs.patching import APPLY_PATCH, patch
 from shoal.cluster.apiserver.verbs.reading import get, list_page
+from shoal.cluster.apiserver.verbs.selection import selection
 from shoal.cluster.apiserver.verbs.updating import update
 from shoal.cluster.apiserver.verbs.watching import Encoding, watch
 from shoal.cluster.apiserver.verbs.writing import Workshop
@@ -31,7 +33,10 @@ from shoal.cluster.apiserver.verbs.writing import Workshop
 Special = Callable[[Asked], Awaitable[Outcome | Answer | Streaming | Upgrade]]
 """What a subresource, or a resource that is not stored, does with a request."""
 
-_NOT_ALLOWED = "the server does not allow this method on the requested resource"
+_WARNINGS_LENGTH = 4096
+_WARNING_LENGTH = 256
+# Subresources with media types of their own.
+_RAW = ("attach", "exec", "log", "portforward", "proxy")
 # The subresources that are a view of the object; all others are special.
 _VIEWS = ("", "status", "ephemeralcontainers", "resize", "finalize", "approval")
 
@@ -55,12 +60,17 @@ class Resources:
             user=user,
             call=call,
         )
+        if info.name:
+            _check_name(info.name)
+        if not kind.is_custom and info.subresource not in _RAW:
+            check_producible(call.headers.get("accept", ""))
         special = self._specials.get((kind.storage, info.subresource, info.verb)) or self._specials.get(
             ("*", info.subresource, info.verb)
         )
         if special is not None and (not info.subresource or info.subresource in kind.subresources):
             return self._written(asked, await special(asked))
         self._check_verb(kind, info)
+        _representation(asked)  # what cannot be shown is not done either
         if info.verb in ("get", "list"):
             return await self._read(asked, info)
         if info.verb == "watch":
@@ -69,30 +79,25 @@ class Resources:
 
     def _kind(self, info: RequestInfo) -> Kind:
         kind = self._state.registry.find(info.group, info.version, info.resource)
-        if kind is None:
-            if self._state.registry.has_group_version(info.group, info.version):
+        if kind is not None and kind.is_custom and info.subresource and info.subresource not in kind.subresources:
+            raise not_found(kind.resource, kind.group, info.name)
+        if kind is None or not _is_right_place(kind, info):
+            # Groups of Kubernetes' own know that something is missing; those of definitions are not there at all.
+            if self._state.registry.is_builtin(info.group):
                 raise no_such_route()
             raise NoSuchPath
-        is_named = bool(info.name) and info.resource != "namespaces"
-        if kind.namespaced and not info.namespace and is_named:
-            raise no_such_route()
-        if not kind.namespaced and info.namespace and info.resource != "namespaces":
-            raise no_such_route()
-        if info.subresource and info.subresource not in kind.subresources:
-            raise no_such_route()
         return kind
 
     def _check_verb(self, kind: Kind, info: RequestInfo) -> None:
         verbs = kind.subresources[info.subresource].verbs if info.subresource else kind.verbs
-        if info.verb == "create" and _is_ending(kind):
-            text = "create not allowed while custom resource definition is terminating"
-            raise refused(405, "MethodNotAllowed", text, group=kind.group, kind=kind.resource)
         if (
             info.subresource not in _VIEWS
             or info.verb not in verbs
             or (kind.namespaced and not info.namespace and info.verb == "create")
+            or (info.verb == "create" and info.name and not info.subresource)
+            or (info.verb in ("update", "patch") and not info.name)
         ):
-            raise refused(405, "MethodNotAllowed", _NOT_ALLOWED)
+            raise method_not_allowed()
 
     # Reading
 
@@ -100,8 +105,12 @@ class Resources:
         representation = _representation(asked)
         options = list_options(asked.call)
         if info.verb == "get":
+            if representation.form is Form.METADATA_LIST:
+                raise _wrong_form(representation, f"is not a list (*{internal_name(asked.kind)})")
             record = await get(self._state, asked, options)
             return _encoded(asked, shown(asked.kind, self._state, record, representation), representation)
+        if representation.form is Form.METADATA:
+            raise _wrong_form(representation, f"is a list (*{internal_name(asked.kind, 'List')})")
         listed = await list_page(self._state, asked, options)
         return _encoded(asked, page(asked.kind, self._state, listed, representation), representation)
 
@@ -125,7 +134,8 @@ class Resources:
 
         encoding = Encoding(key=(kind.api_version, representation), encode=encode, first=first)
         options = list_options(asked.call)
-        _ = options.revision  # a version that cannot be read is told before the stream begins
+        # A version or a selector that cannot be read is told before the stream begins.
+        _ = options.revision, selection(kind, options.labels, options.fields, name=info.name)
         return Streaming(chunks=watch(state, asked, options, encoding, name=info.name))
 
     # Writing
@@ -161,8 +171,21 @@ class Resources:
         return _encoded(asked, data, representation, status=outcome.status)
 
 
-def _is_ending(kind: Kind) -> bool:
-    return kind.definition is not None and "deletionTimestamp" in kind.definition["metadata"]
+def _check_name(name: str) -> None:
+    """Refuses a name that no object can have since it has a meaning of its own in paths."""
+    problem = f"may not be '{name}'" if name in (".", "..") else "may not contain '%'" if "%" in name else ""
+    if problem:
+        raise bad_request(f"Name parameter invalid: {quoted(name)}: {problem}")
+
+
+def _is_right_place(kind: Kind, info: RequestInfo) -> bool:
+    if info.subresource and (not info.name or info.subresource not in kind.subresources):
+        return False
+    if info.rest and info.subresource != "proxy":
+        return False
+    if info.resource == "namespaces":
+        return True
+    return bool(info.namespace) or not info.name if kind.namespaced else not info.namespace
 
 
 class NoSuchPath(Exception):
@@ -173,10 +196,16 @@ def _dressed(kind: Kind, value: Object, representation: Representation) -> bytes
     """An object that is nowhere stored: the answer of a dry run, or of a subresource with a kind of its own."""
     if representation.form is Form.TABLE and value.get("kind") in (kind.kind, "Scale"):
         return unstored_table(kind, value, representation)
-    if representation.is_metadata:
+    if representation.is_metadata and value.get("kind") != "Status":
         version = f"meta.k8s.io/{representation.version}"
         value = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": value.get("metadata", {})}
     return msgspec.json.encode(value)
+
+
+def _wrong_form(representation: Representation, problem: str) -> Refused:
+    """406: one object was asked for as many, or many as one."""
+    message = f"you requested {representation.form.value}, but the requested object {problem}"
+    return refused(406, "NotAcceptable", message)
 
 
 def _representation(asked: Asked) -> Representation:
@@ -189,10 +218,7 @@ def _representation(asked: Asked) -> Representation:
 
 
 def _encoded(asked: Asked, data: bytes | list[bytes], representation: Representation, *, status: int = 200) -> Answer:
-    headers = {}
-    if asked.warnings:
-        texts = list(dict.fromkeys(asked.warnings))
-        headers["Warning"] = ", ".join(f"299 - {_quoted(text)}" for text in texts)
+    warnings = [f"299 - {_quoted(text)}" for text in _shortened(list(dict.fromkeys(asked.warnings)))]
     content_type = "application/json"
     if representation.is_yaml:
         content = b"".join(data) if isinstance(data, list) else data
@@ -201,9 +227,24 @@ def _encoded(asked: Asked, data: bytes | list[bytes], representation: Representa
     elif asked.call.value("pretty") not in ("", "false", "0"):
         content = b"".join(data) if isinstance(data, list) else data
         data = msgspec.json.format(content, indent=2)
-    return Answer(status=status, body=data, content_type=content_type, headers=headers)
+    return Answer(status=status, body=data, content_type=content_type, warnings=warnings)
+
+
+def _shortened(warnings: list[str]) -> list[str]:
+    """Warnings that fit into the headers: where all of them are too long, the beginnings of as many as have room."""
+    if sum(map(len, warnings)) <= _WARNINGS_LENGTH:
+        return warnings
+    shown: list[str] = []
+    length = 0
+    for text in warnings:
+        if length >= _WARNINGS_LENGTH:
+            break
+        shown.append(text[:_WARNING_LENGTH])
+        length += len(shown[-1])
+    return shown
 
 
 def _quoted(text: str) -> str:
-    printable = "".join(character if character.isprintable() else " " for character in text)
-    return '"' + printable.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -18,6 +18,9 @@ from shoal.cluster.apiserver.kinds.yaml_reader import BadYaml, read_document
 _MOST_DUPLICATES = 100
 _SHOWN = 30
 _MOST_DIGITS = 20
+_LONG_NUMBER = b"0" * 20
+_ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
+"""With these a number of more than 64 bits is found quickly: msgspec reads one of any length as an int."""
 _TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _NAMES = {str: "string", bool: "bool", dict: "object", list: "array", int: "number", float: "number"}
 
@@ -39,6 +42,8 @@ def read_json(raw: bytes) -> tuple[Any, list[str]]:
     """The value, and ``duplicate field "spec.x"`` for each field that is given twice; raises BadBody."""
     try:
         value = msgspec.json.decode(raw)
+        if _LONG_NUMBER in raw.translate(_ANY_DIGIT):
+            return _read_odd_json(raw)
         # A decoded object holds each field once, so that fewer fields come out than went in where one is given twice.
         if _has_as_many_fields(raw, msgspec.json.encode(value)):
             return value, []
@@ -129,7 +134,8 @@ class _NotFinite(Exception):
 
 def _whole(text: str) -> int | float:
     """A whole number; one of more than 64 bits is a float, as in Go."""
-    return int(text) if len(text) <= _MOST_DIGITS else _finite(text)
+    number = int(text) if len(text) <= _MOST_DIGITS else None
+    return number if number is not None and -(2**63) <= number < 2**64 else _finite(text)
 
 
 def _finite(text: str) -> float:

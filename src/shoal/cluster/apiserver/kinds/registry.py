@@ -16,7 +16,9 @@ class Registry:
         self._by_kind: dict[tuple[str, str, str], Kind] = {}
         self._stored: dict[str, Kind] = {}
         self._custom: dict[str, tuple[Kind, ...]] = {}
+        self._builtin: set[str] = set()
         for kind in builtin:
+            self._builtin.add(kind.group)
             self._add(kind)
 
     def __iter__(self) -> Iterator[Kind]:
@@ -34,9 +36,9 @@ class Registry:
         """The version in which a kind's objects are kept."""
         return self._stored.get(storage)
 
-    def has_group_version(self, group: str, version: str) -> bool:
-        """Whether anything is served there."""
-        return any(key[:2] == (group, version) for key in self._by_resource)
+    def is_builtin(self, group: str) -> bool:
+        """Whether a group is one of Kubernetes' own."""
+        return group in self._builtin
 
     def replace_custom(self, definition: str, kinds: tuple[Kind, ...], stored: Kind | None) -> None:
         """Serves these kinds for a definition, and none that it made before; ``stored`` may not be served itself."""

@@ -96,7 +96,10 @@ def read_float(value: Any) -> int | float:
     """Reads a float; a whole one is written without a point."""
     if value.__class__ not in (int, float):
         raise WrongType(kind_of(value), "float64")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise WrongType(f"number {value}", "float64") from None
     return int(number) if number.is_integer() and abs(number) < 1e21 else number
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _LINE = re.compile(
-    rb"(node|container)_(cpu_usage_seconds_total|memory_working_set_bytes|start_time_seconds)"
+    rb"^(node|container)_(cpu_usage_seconds_total|memory_working_set_bytes|start_time_seconds)"
     rb"(?:\{([^\n]*)\})?[ \t]+(\S+)(?:[ \t]+(-?[0-9]+))?[ \t\r]*$",
     re.MULTILINE,
 )

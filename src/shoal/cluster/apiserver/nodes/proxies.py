@@ -6,8 +6,10 @@ not passed on. Upgrades are not either.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import random
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -71,7 +73,7 @@ class Proxies:
             host = preferred_address((node.get("status") or {}).get("addresses") or ())
             return await self._passed_on(asked, _base(scheme, host, port))
         if not agent.is_local:
-            _check_address(URL(agent.server).host or "")
+            await _check_address(URL(agent.server).host or "")
         path = _rest(asked)
         if not path:
             return _redirect(asked.call)
@@ -140,7 +142,7 @@ class Proxies:
         return any(one.get("ip") == address["ip"] for one in (pod.get("status") or {}).get("podIPs") or ())
 
     async def _passed_on(self, asked: Asked, base: URL) -> Answer | Streaming:
-        _check_address(base.host or "")
+        await _check_address(base.host or "")
         path = _rest(asked)
         call = asked.call
         if not path:
@@ -227,20 +229,20 @@ def _base(scheme: str, host: str, port: str) -> URL:
     return URL(f"{scheme or 'http'}://{shown}" + (f":{port}" if port else ""))
 
 
-def _check_address(host: str) -> None:
-    """Refuses what leads back to this machine or no further than its wire; a name is as good as where it leads."""
+async def _check_address(host: str) -> None:
+    """Refuses what leads back to this machine or no further than its wire, by whatever name."""
     try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        if host:
-            return
-        raise bad_request("address not allowed") from None
-    if (
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
+    except OSError as error:
+        raise bad_request(f"lookup {host}: {error.strerror}") from None
+    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+    if not addresses or any(
         address.is_loopback
         or address.is_link_local
         or address.is_multicast
         or address.is_unspecified
         or address == ipaddress.IPv4Address("255.255.255.255")
+        for address in addresses
     ):
         raise bad_request("address not allowed")
 

@@ -212,7 +212,9 @@ async def _why_no_stream(agent: Agent, request: Request) -> Refused:
         return unreachable(fault)
     refusal = refusal_of(error_from_response(answer.status, answer.body))
     text = refusal.status.message.lower()
-    is_about_upgrade = answer.status in (400, 426) and ("upgrade" in text or "websocket" in text)
+    is_about_upgrade = answer.status in (400, 403, 426) and (
+        not answer.body or "upgrade" in text or "websocket" in text
+    )
     return bad_request(_NO_SPDY) if answer.status < 400 or is_about_upgrade else refusal
 
 

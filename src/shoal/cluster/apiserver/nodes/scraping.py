@@ -23,7 +23,7 @@ from shoal.kube.transport import Request
 _PATH = "/metrics/resource"
 _FRESH_SECONDS = 5.0
 _KNOWN_SECONDS = 60.0
-_PATIENCE = 4.0
+_PATIENCE = 2.5
 _NODE_TIMEOUT = 10.0
 _SECOND_LOOK = 1.0
 """A node that nobody asked about lately is asked twice, so far apart: a rate needs two measurements."""
@@ -59,10 +59,13 @@ class Scraper:
         for name, node in asked.items():
             if node.task is None:
                 node.task = asyncio.create_task(self._scrape(name, node))
-        lively = {node.task for node in asked.values() if node.task is not None and not node.is_silent}
-        awaited = lively or {node.task for node in asked.values() if node.task is not None}
+        # Only where nothing could be said without them is it worth to wait for the silent again.
+        all_silent = len(asked) == len(nodes) and all(node.is_silent for node in asked.values())
+        awaited = {node.task for node in asked.values() if node.task and (all_silent or not node.is_silent)}
         if awaited:
             await asyncio.wait(awaited, timeout=_PATIENCE)
+        for node in asked.values():
+            node.is_silent = node.task is not None or node.is_silent
         now = time.monotonic()
         return {name: node.readings for name, node in nodes.items() if now - node.taken < _KNOWN_SECONDS}
 

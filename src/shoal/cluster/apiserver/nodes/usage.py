@@ -17,6 +17,8 @@ from shoal.cluster.apiserver.nodes.exposition import Container, Exposition, Meas
 LONGEST_WINDOW = 300.0
 """A rate over more seconds than this says nothing of now."""
 
+_SHORTEST_WINDOW = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -50,7 +52,7 @@ class Series:
         if self.earlier is not None and cpu.value >= self.earlier.value:
             return self.earlier
         started = self.latest.started
-        if started is not None and 1.0 <= cpu.at - started <= LONGEST_WINDOW:
+        if started is not None and _SHORTEST_WINDOW <= cpu.at - started <= LONGEST_WINDOW:
             return Point(0.0, started)
         return None
 
@@ -74,10 +76,11 @@ def _advanced(held: Series | None, new: Measured) -> Series:
     before = held.latest.cpu if held is not None else None
     if held is None or before is None or new.cpu is None:
         return Series(new)
-    if new.cpu.at <= before.at:
+    passed = new.cpu.at - before.at
+    if 0 <= passed < _SHORTEST_WINDOW:
         # An agent may measure more rarely than it is asked.
         return Series(new, held.earlier)
-    return Series(new, before if new.cpu.at - before.at <= LONGEST_WINDOW else None)
+    return Series(new, before if 0 < passed <= LONGEST_WINDOW else None)
 
 
 def node_metrics(name: str, labels: Mapping[str, str], usage: Usage, *, now: datetime) -> Object:

@@ -53,8 +53,10 @@ def not_carried_out() -> Refused:
     return unprocessable("the server rejected our request due to an error in our request")
 
 
-def unknown_fields(operations: list[Any]) -> list[str]:
+def unknown_fields(operations: Any) -> list[str]:
     """What strict validation finds in the operations themselves."""
+    if not isinstance(operations, list):
+        return []
     known = {"op", "path", "from", "value"}
     return [
         f'json patch unknown field "[{place}].{field}"'

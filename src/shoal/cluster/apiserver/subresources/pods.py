@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from shoal.cluster.apiserver.apply import record_update
 from shoal.cluster.apiserver.builtin.workloads.binding import bind
 from shoal.cluster.apiserver.builtin.workloads.eviction import Eviction, evicted, eviction_blocked, still_processed
 from shoal.cluster.apiserver.kinds.kind import Object
@@ -37,7 +38,10 @@ class PodSubresources:
         binding = read_other(asked, type_schema(_BINDING), "v1", "Binding")
         pods = self._workshop.state.registry.find("", "v1", PODS)
         assert pods is not None
-        name = asked.name or binding.get("metadata", {}).get("name", "")
+        stated = binding.get("metadata", {}).get("name", "")
+        if asked.name and stated != asked.name:
+            raise bad_request("name in URL does not match name in Binding object")
+        name = asked.name or stated
         asked = dataclasses.replace(asked, kind=pods, name=name, subresource="binding")
         request = attributes(asked, Operation.CREATE, new=binding, old=None)
         await self._workshop.admission.mutate(request)
@@ -98,11 +102,23 @@ class PodSubresources:
     async def _count(self, asked: Asked, budget: Object) -> None:
         """Writes the budget with the disruption counted, unless another was counted meanwhile."""
         seen = budget["metadata"]["resourceVersion"]
+        kind = self._workshop.state.registry.stored(_BUDGETS)
+        assert kind is not None
 
         def change(current: Object) -> Object:
             if current["metadata"]["resourceVersion"] != seen:
                 raise Changed(None)
-            return {**current, "status": budget["status"]}
+            new = {**current, "metadata": dict(current["metadata"]), "status": budget["status"]}
+            record_update(
+                kind.schema,
+                current,
+                new,
+                manager="kube-apiserver",
+                subresource="status",
+                now=self._workshop.now(),
+                resets=kind.rules.resets.get("status", ()),
+            )
+            return new
 
         await self._workshop.state.update(_BUDGETS, asked.namespace, budget["metadata"]["name"], change)
 

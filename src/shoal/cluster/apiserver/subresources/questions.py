@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from shoal.api.meta import format_time
+from shoal.api.meta import now as utc_now
 from shoal.cluster.apiserver.access import reviews
 from shoal.cluster.apiserver.access.authentication import Authenticator
 from shoal.cluster.apiserver.access.authorization import Authorizer
 from shoal.cluster.apiserver.access.tokens import TokenSigner
+from shoal.cluster.apiserver.apply import record_update
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.kinds.tables import type_schema
 from shoal.cluster.apiserver.reader import Reader
@@ -65,7 +68,11 @@ class Questions:
     async def token(self, asked: Asked) -> Outcome:
         """A token for a ServiceAccount."""
         asked.options = write_options(asked.call, "CreateOptions")
-        body = read_other(asked, type_schema(TOKEN_REQUEST), "authentication.k8s.io/v1", "TokenRequest")
+        schema = type_schema(TOKEN_REQUEST)
+        body = read_other(asked, schema, "authentication.k8s.io/v1", "TokenRequest")
+        record_update(
+            schema, None, body, manager=asked.options.manager, subresource="token", now=format_time(self._clock())
+        )
         issued = self._signer.issue(
             body, namespace=asked.namespace, name=asked.name, state=self._state, now=self._clock(), new_id=new_uid
         )
@@ -74,7 +81,11 @@ class Questions:
 
 def _body(asked: Asked) -> Object:
     asked.options = write_options(asked.call, "CreateOptions")
-    return read_object(asked)
+    body = read_object(asked)
+    record_update(
+        asked.kind.schema, None, body, manager=asked.options.manager, subresource="", now=format_time(utc_now())
+    )
+    return body
 
 
 def _answered(asked: Asked, answer: Object) -> Outcome:

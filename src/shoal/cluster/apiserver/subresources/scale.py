@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 
 from shoal.api.meta import LabelSelector, Selector
-from shoal.cluster.apiserver.apply import apply
-from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json, read_yaml
+from shoal.cluster.apiserver.apply import apply, entries_for_scale, entries_from_scale, record_update
+from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json
 from shoal.cluster.apiserver.kinds.decode import WrongType, decode
 from shoal.cluster.apiserver.kinds.kind import Kind, Object, ScalePaths
 from shoal.cluster.apiserver.kinds.tables import type_schema
 from shoal.cluster.apiserver.patches import json_patch, merge_patch, strategic_merge
-from shoal.cluster.apiserver.refusals import bad_request, conflict, invalid, not_found
+from shoal.cluster.apiserver.refusals import bad_request, conflict, internal_error, invalid, not_found
 from shoal.cluster.apiserver.storage import Changed, Record
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, field_checks, write_options
-from shoal.cluster.apiserver.verbs.bodies import completed, media_type, read_other
-from shoal.cluster.apiserver.verbs.patching import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, patch_language
+from shoal.cluster.apiserver.verbs.bodies import media_type, read_other
+from shoal.cluster.apiserver.verbs.patching import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, patch_language, read_apply
 from shoal.cluster.apiserver.verbs.updating import match_name, replace
 from shoal.cluster.apiserver.verbs.writing import Workshop, live_object
 from shoal.kube.admission.fields import invalid as invalid_field
@@ -44,8 +44,9 @@ class ScaleSubresource:
         wanted = read_other(asked, type_schema(SCALE), "autoscaling/v1", "Scale")
         match_name(asked, wanted)
         previous = self._found(asked, self._latest(asked))
+        live = live_object(asked.kind, self._workshop.state, previous)
         try:
-            return await self._replaced(asked, previous, wanted)
+            return await self._replaced(asked, previous, live, self._recorded(asked, self._scale(asked, live), wanted))
         except Changed:
             raise conflict(asked.kind.resource, asked.kind.group, asked.name) from None
 
@@ -56,10 +57,14 @@ class ScaleSubresource:
         language = patch_language(asked.kind, asked.call.headers.get("content-type", ""))
         for _ in range(_ATTEMPTS):
             previous = self._found(asked, self._latest(asked))
+            live = live_object(asked.kind, self._workshop.state, previous)
+            scale = self._scale(asked, live)
+            if language == APPLY_PATCH:
+                wanted = self._applied(asked, scale)
+            else:
+                wanted = self._recorded(asked, scale, _patched(asked, language, scale))
             try:
-                if language == APPLY_PATCH:
-                    return await self._applied(asked, previous)
-                return await self._replaced(asked, previous, self._patched(asked, language, previous))
+                return await self._replaced(asked, previous, live, wanted)
             except Changed:
                 continue
         raise conflict(asked.kind.resource, asked.kind.group, asked.name)
@@ -76,72 +81,93 @@ class ScaleSubresource:
         live = live_object(asked.kind, self._workshop.state, record)
         return Outcome(kind=asked.kind, object=scale_of(asked.kind, live))
 
-    def _patched(self, asked: Asked, language: str, previous: Record) -> Object:
-        schema = type_schema(SCALE)
-        current = scale_of(asked.kind, live_object(asked.kind, self._workshop.state, previous))
-        try:
-            read, duplicates = read_json(asked.call.body)
-        except BadBody as error:
-            raise bad_request(f"error decoding patch: {error}") from None
-        if language == JSON_PATCH:
-            value = json_patch(current, read)
-        elif language == MERGE_PATCH:
-            value = merge_patch(current, read)
-        else:
-            value = strategic_merge(current, read, schema)
-        unknown = list(duplicates)
-        try:
-            wanted: Object = decode(schema, value, unknown)
-        except WrongType as error:
-            raise bad_request(str(error)) from None
-        field_checks(asked, unknown)
+    def _scale(self, asked: Asked, live: Object) -> Object:
+        """The scale of an object, with the owners of its replicas."""
+        scale = scale_of(asked.kind, live)
+        if owners := entries_for_scale(live["metadata"].get("managedFields") or (), self._replicas(asked)):
+            scale["metadata"]["managedFields"] = owners
+        return scale
+
+    def _replicas(self, asked: Asked) -> dict[str, tuple[str, ...] | None]:
+        """Where each version of the kind has its replicas."""
+        versions = [one for one in self._workshop.state.registry if one.storage == asked.kind.storage]
+        return {one.api_version: one.scale.spec_replicas if one.scale else None for one in versions}
+
+    def _recorded(self, asked: Asked, scale: Object, wanted: Object) -> Object:
+        """What is wanted of the scale, with its owners after it."""
+        if owners := scale["metadata"].get("managedFields"):
+            wanted["metadata"].setdefault("managedFields", owners)
+        record_update(
+            type_schema(SCALE),
+            scale,
+            wanted,
+            manager=asked.options.manager,
+            subresource=asked.subresource,
+            now=self._workshop.now(),
+        )
         return wanted
 
-    async def _replaced(self, asked: Asked, previous: Record, wanted: Object) -> Outcome:
-        kind = asked.kind
-        replicas = (wanted.get("spec") or {}).get("replicas", 0)
-        if replicas < 0:
-            problem = invalid_field("spec.replicas", replicas, "must be greater than or equal to 0")
-            raise invalid("Scale", "autoscaling", asked.name, [problem])
-        new = live_object(kind, self._workshop.state, previous)
-        version = (wanted.get("metadata") or {}).get("resourceVersion", "")
-        new["metadata"]["resourceVersion"] = version
-        uid = (wanted.get("metadata") or {}).get("uid", "")
-        new["metadata"]["uid"] = uid or new["metadata"]["uid"]
-        if not version:
-            new["metadata"]["resourceVersion"] = str(previous.revision)
-        _put(new, _paths(kind).spec_replicas, replicas)
-        return self._scaled(asked, await replace(self._workshop, asked, previous, new))
-
-    async def _applied(self, asked: Asked, previous: Record) -> Outcome:
-        """An apply of a scale is an apply of the one field that it stands for."""
-        kind = asked.kind
-        try:
-            read, _ = read_yaml(asked.call.body)
-        except BadBody as error:
-            raise bad_request(f"error decoding YAML: {error}") from None
-        replicas = (read.get("spec") or {}).get("replicas") if isinstance(read, dict) else None
-        wanted: Object = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": asked.name}}
-        if replicas is not None:
-            _put(wanted, _paths(kind).spec_replicas, replicas)
-        applied = apply(
-            kind.schema,
-            live_object(kind, self._workshop.state, previous),
-            wanted,
+    def _applied(self, asked: Asked, scale: Object) -> Object:
+        return apply(
+            type_schema(SCALE),
+            scale,
+            read_apply(asked, "autoscaling/v1", "Scale"),
             manager=asked.options.manager,
             force=bool(asked.options.force),
             subresource=asked.subresource,
             now=self._workshop.now(),
-            resets=kind.rules.resets.get("", ()),
         )
-        new = completed(kind, applied, [])
-        return self._scaled(asked, await replace(self._workshop, asked, previous, new, has_managers=True))
 
-    def _scaled(self, asked: Asked, outcome: Outcome) -> Outcome:
+    async def _replaced(self, asked: Asked, previous: Record, live: Object, wanted: Object) -> Outcome:
+        kind, metadata = asked.kind, wanted.get("metadata") or {}
+        replicas = (wanted.get("spec") or {}).get("replicas", 0)
+        _check(kind, asked.name, replicas)
+        new = live_object(kind, self._workshop.state, previous)
+        new["metadata"]["resourceVersion"] = metadata.get("resourceVersion") or str(previous.revision)
+        new["metadata"]["uid"] = metadata.get("uid") or previous.uid
+        _put(new, _paths(kind).spec_replicas, replicas)
+        new["metadata"]["managedFields"] = entries_from_scale(
+            live["metadata"].get("managedFields") or (),
+            metadata.get("managedFields") or (),
+            version=kind.api_version,
+            paths=self._replicas(asked),
+        )
+        outcome = await replace(self._workshop, asked, previous, new, has_managers=True)
         if outcome.record is not None:
             return self._outcome(asked, outcome.record)
         assert outcome.object is not None
-        return Outcome(kind=asked.kind, object=scale_of(asked.kind, outcome.object))
+        return Outcome(kind=kind, object=scale_of(kind, outcome.object))
+
+
+def _patched(asked: Asked, language: str, scale: Object) -> Object:
+    schema = type_schema(SCALE)
+    try:
+        read, unknown = read_json(asked.call.body)
+    except BadBody as error:
+        raise bad_request(f"error decoding patch: {error}") from None
+    if language == JSON_PATCH:
+        value = json_patch(scale, read)
+    elif language == MERGE_PATCH:
+        value = merge_patch(scale, read)
+    else:
+        value = strategic_merge(scale, read, schema)
+    try:
+        wanted: Object = decode(schema, value, unknown)
+    except WrongType as error:
+        raise bad_request(str(error)) from None
+    field_checks(asked, unknown)
+    return wanted
+
+
+def _check(kind: Kind, name: str, replicas: int) -> None:
+    if replicas >= 0:
+        return
+    if kind.is_custom:
+        path = "." + ".".join(_paths(kind).spec_replicas)
+        problem = invalid_field(path, replicas, "should be a non-negative integer")
+        raise invalid(kind.kind, kind.group, name, [problem])
+    problem = invalid_field("spec.replicas", replicas, "must be greater than or equal to 0")
+    raise invalid("Scale", "autoscaling", name, [problem])
 
 
 def scale_of(kind: Kind, value: Object) -> Object:
@@ -153,6 +179,8 @@ def scale_of(kind: Kind, value: Object) -> Object:
     if selector := _selector(_found(value, paths.selector) if paths.selector else None):
         status["selector"] = selector
     replicas = _found(value, paths.spec_replicas)
+    if replicas is None and kind.is_custom:
+        raise internal_error(f'the spec replicas field ".{".".join(paths.spec_replicas)}" does not exist')
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",

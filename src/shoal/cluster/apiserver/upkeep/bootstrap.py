@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from shoal.cluster.apiserver.access.authorization import GROUP
 from shoal.cluster.apiserver.access.bootstrap import default_objects, kubernetes_service, reconciled
+from shoal.cluster.apiserver.apply import record_update
 from shoal.cluster.apiserver.kinds.decode import decode
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.state import State, encoder
@@ -15,6 +16,7 @@ from shoal.cluster.apiserver.verbs.writing import new_uid
 
 _SERVICES = "services"
 _ENDPOINTS = "endpoints"
+_ADDED = {"namespaces": ("finalizers",), _SERVICES: ("clusterIPs", "ipFamilies")}
 _SLICES = "endpointslices.discovery.k8s.io"
 
 
@@ -72,6 +74,12 @@ def _new(state: State, storage: str, wanted: Object, now: str) -> Object:
     if kind.rules.has_generation:
         metadata["generation"] = 1
     made: Object = decode(kind.schema, {**wanted, "metadata": metadata}, [])
+    # What the server would add to such an object by itself is nobody's.
+    stated = {**made, "spec": dict(made.get("spec") or {})}
+    for name in _ADDED.get(storage, ()):
+        stated["spec"].pop(name, None)
+    record_update(kind.schema, None, stated, manager="kube-apiserver", subresource="", now=now, resets=(("status",),))
+    made["metadata"] = stated["metadata"]
     return made
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from shoal.cluster.apiserver.apply import record_update
 from shoal.cluster.apiserver.custom import CLEANUP, DEFINITIONS, definition_status, kinds_of
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.refusals import Refused
@@ -85,11 +86,25 @@ class Definitions:
 
     async def _write_status(self, definition: Object) -> None:
         name = definition["metadata"]["name"]
+        kind = self._state.registry.stored(DEFINITIONS)
+        assert kind is not None
 
         def change(current: Object) -> Object | None:
             others = [one for one in self._state.list(DEFINITIONS) if one["metadata"]["name"] != name]
             status = definition_status(current, others, now=self._now())
-            return None if status == current.get("status") else {**current, "status": status}
+            if status == current.get("status"):
+                return None
+            new = {**current, "metadata": dict(current["metadata"]), "status": status}
+            record_update(
+                kind.schema,
+                current,
+                new,
+                manager="kube-apiserver",
+                subresource="status",
+                now=self._now(),
+                resets=kind.rules.resets.get("status", ()),
+            )
+            return new
 
         await self._state.update(DEFINITIONS, "", name, change)
 

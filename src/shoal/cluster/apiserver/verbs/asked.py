@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shoal.cluster.apiserver.access.user import User
+from shoal.cluster.apiserver.builtin.metadata import FIELD_MANAGER_LIMIT, field_manager_problems
 from shoal.cluster.apiserver.calls import Call
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.cluster.apiserver.refusals import Refused, bad_request, invalid
 from shoal.cluster.apiserver.storage import Record
-from shoal.kube.admission.fields import FieldProblem, forbidden, not_supported, required, too_long
-from shoal.kube.admission.fields import invalid as invalid_field
+from shoal.kube.admission.fields import FieldProblem, forbidden, not_supported, required
 
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
-_MANAGER_LIMIT = 128
 
 
 @dataclass(kw_only=True, slots=True)
@@ -60,7 +59,7 @@ def write_options(call: Call, options_kind: str, *, is_apply: bool = False) -> W
     if validation not in _VALIDATIONS:
         problems.append(not_supported("fieldValidation", validation, list(_VALIDATIONS)))
     manager = call.value("fieldManager")
-    problems += manager_problems(manager)
+    problems += field_manager_problems(manager, "fieldManager")
     force = _boolean(call.value("force"))
     if options_kind == "PatchOptions":
         if is_apply and not manager:
@@ -75,16 +74,6 @@ def write_options(call: Call, options_kind: str, *, is_apply: bool = False) -> W
         validation=validation or "Warn",
         force=force,
     )
-
-
-def manager_problems(manager: str) -> list[FieldProblem]:
-    """What is wrong with the name of a field manager."""
-    problems = []
-    if len(manager) > _MANAGER_LIMIT:
-        problems.append(too_long("fieldManager", _MANAGER_LIMIT))
-    if any(not character.isprintable() for character in manager):
-        problems.append(invalid_field("fieldManager", manager, "should only contain printable characters"))
-    return problems
 
 
 def field_checks(asked: Asked, unknown: list[str], *, prefix: str = "strict decoding error: ") -> None:
@@ -103,7 +92,7 @@ def strict_refusal(unknown: list[str], prefix: str = "strict decoding error: ") 
 
 def _agent(header: str) -> str:
     """The manager of a client that names none: the first word of its user agent."""
-    return header.partition("/")[0][:_MANAGER_LIMIT] or "unknown"
+    return header.partition("/")[0][:FIELD_MANAGER_LIMIT] or "unknown"
 
 
 def _boolean(text: str) -> bool | None:

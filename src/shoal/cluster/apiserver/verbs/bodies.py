@@ -10,9 +10,10 @@ from shoal.cluster.apiserver.kinds.decode import WrongType, decode
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.cluster.apiserver.kinds.protobuf import read_protobuf
 from shoal.cluster.apiserver.kinds.tables import body_schema
-from shoal.cluster.apiserver.refusals import bad_request, unsupported_media_type
+from shoal.cluster.apiserver.refusals import bad_request, invalid, unsupported_media_type
 from shoal.cluster.apiserver.schema import Schema
 from shoal.cluster.apiserver.verbs.asked import Asked, field_checks
+from shoal.kube.admission.fields import invalid as invalid_field
 
 _JSON = "application/json"
 _YAML = "application/yaml"
@@ -27,15 +28,20 @@ def media_type(header: str) -> str:
 def read_value(call: Call, kind: str, *, is_custom: bool = False) -> tuple[Any, list[str]]:
     """A body as plain values, and the fields that came twice; ``kind`` is what it should be."""
     try:
-        match media_type(call.headers.get("content-type", "")):
-            case "application/json":
-                return read_json(call.body)
-            case "application/yaml":
-                return read_yaml(call.body)
-            case "application/vnd.kubernetes.protobuf" if not is_custom:
-                return read_protobuf(call.body, body_schema), []
+        return read_body(call, is_custom=is_custom)
     except BadBody as error:
         raise bad_request(error.unrecognized(kind)) from None
+
+
+def read_body(call: Call, *, is_custom: bool = False) -> tuple[Any, list[str]]:
+    """The same; raises BadBody where it cannot be read."""
+    match media_type(call.headers.get("content-type", "")):
+        case "application/json":
+            return read_json(call.body)
+        case "application/yaml":
+            return read_yaml(call.body)
+        case "application/vnd.kubernetes.protobuf" if not is_custom:
+            return read_protobuf(call.body, body_schema), []
     raise unsupported_media_type([_JSON, _YAML, *([] if is_custom else [_PROTOBUF])])
 
 
@@ -66,10 +72,10 @@ def read_other(asked: Asked, schema: Schema, api_version: str, kind: str) -> Obj
     return new
 
 
-def check_type(kind: Kind, api_version: str, name: str) -> None:
+def check_type(kind: Kind, api_version: str, name: str, object_name: str = "") -> None:
     """Refuses an object of another kind or version than the URL's."""
-    if kind.is_custom and not name:
-        raise bad_request("Object 'Kind' is missing in the request body")
+    if kind.is_custom and name != kind.kind and api_version == kind.api_version:
+        raise invalid(name, kind.group, object_name, [invalid_field("kind", name, f"must be {kind.kind}")])
     if api_version and name and name != kind.kind:
         version = api_version.rpartition("/")[2]
         raise bad_request(
@@ -110,7 +116,12 @@ def empty_status(kind: Kind, new: Object) -> None:
 
 def _checked(asked: Asked, value: Any) -> Object:
     try:
-        check_type(asked.kind, *version_and_kind(value, asked.call.body))
+        version, name = version_and_kind(value, asked.call.body)
+        if asked.kind.is_custom and not name:
+            raise BadBody(f"Object 'Kind' is missing in '{asked.call.body.decode(errors='replace')}'", asked.call.body)
+        metadata = (value or {}).get("metadata")
+        stated = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        check_type(asked.kind, version, name, stated if isinstance(stated, str) else "")
     except BadBody as error:
         raise bad_request(error.unrecognized(asked.kind.kind)) from None
     return value or {}

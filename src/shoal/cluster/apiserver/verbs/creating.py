@@ -7,15 +7,22 @@ import random
 from shoal.api.meta import generate_name
 from shoal.cluster.apiserver.apply import record_update
 from shoal.cluster.apiserver.builtin.certificates import sign_as
-from shoal.cluster.apiserver.builtin.metadata import drop_duplicate_owners, validate_metadata
-from shoal.cluster.apiserver.kinds.kind import Object
-from shoal.cluster.apiserver.refusals import already_exists, bad_request, invalid
+from shoal.cluster.apiserver.builtin.metadata import FOREGROUND, ORPHAN, drop_duplicate_owners, validate_metadata
+from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.refusals import Refused, already_exists, bad_request, forbidden, invalid, refused
 from shoal.cluster.apiserver.state import encoder
 from shoal.cluster.apiserver.storage import Changed
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome
 from shoal.cluster.apiserver.verbs.bodies import empty_status
 from shoal.cluster.apiserver.verbs.service_addresses import SERVICES
-from shoal.cluster.apiserver.verbs.writing import Workshop, attributes, check_escalation, new_uid, stored_form
+from shoal.cluster.apiserver.verbs.writing import (
+    Workshop,
+    attributes,
+    check_escalation,
+    live_object,
+    new_uid,
+    stored_form,
+)
 from shoal.kube.admission.wire import Operation
 
 _NAMES_TRIED = 8
@@ -30,6 +37,9 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     """Creates an object of the body ``new``; ``has_managers`` where apply has told who owns what already."""
     kind = asked.kind
     metadata = new.setdefault("metadata", {})
+    if kind.definition is not None and "deletionTimestamp" in kind.definition["metadata"]:
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(kind.resource, kind.group, metadata.get("name", ""), why)
     match_namespace(asked, new)
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -37,6 +47,8 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     if kind.storage == CERTIFICATE_REQUESTS:
         user = asked.user
         sign_as(new, user.name, user.uid, user.groups, user.extra)
+    for name in _NOT_FOR_CLIENTS:
+        metadata.pop(name, None)
     if not has_managers:
         record_update(
             kind.schema,
@@ -52,18 +64,18 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     await workshop.admission.mutate(request)
     assert request.object is not None
     new = request.object
-    _complete(workshop, asked, new)
     is_named = bool(new["metadata"].get("name"))
-    if not is_named and new["metadata"].get("generateName"):
-        new["metadata"]["name"] = generate_name(new["metadata"]["generateName"], _random)
-    _validate(asked, new)
-    request.object, request.name = new, new["metadata"]["name"]
-    await workshop.admission.validate(request)
     try:
+        _complete(workshop, asked, new)
+        _validate(asked, new)
+        request.object, request.name = new, new["metadata"]["name"]
+        await workshop.admission.validate(request)
         return await _named_and_stored(workshop, asked, new, is_named=is_named)
     except BaseException:
         await workshop.admission.refund(request)
         raise
+    finally:
+        workshop.addresses.release(new)
 
 
 async def _named_and_stored(workshop: Workshop, asked: Asked, new: Object, *, is_named: bool) -> Outcome:
@@ -74,16 +86,43 @@ async def _named_and_stored(workshop: Workshop, asked: Asked, new: Object, *, is
         taken = new["metadata"]["name"]
         if not is_named:
             new["metadata"]["name"] = generate_name(new["metadata"]["generateName"], _random)
-    raise already_exists(asked.kind.resource, asked.kind.group, taken)
+    raise _taken(workshop, asked, taken)
+
+
+def _taken(workshop: Workshop, asked: Asked, name: str) -> Refused:
+    kind = asked.kind
+    refusal = already_exists(kind.resource, kind.group, name)
+    holder = workshop.state.store.latest(kind.storage, asked.namespace, name)
+    if holder is None or b'"deletionTimestamp"' not in holder.data:
+        return refusal
+    if "deletionTimestamp" not in live_object(kind, workshop.state, holder)["metadata"]:
+        return refusal
+    message = f"object is being deleted: {refusal.status.message}"
+    return refused(409, "AlreadyExists", message, name=name, group=kind.group, kind=kind.resource)
 
 
 def match_namespace(asked: Asked, new: Object) -> None:
     """The object's namespace is the URL's; one that it names itself must agree."""
     given = new["metadata"].get("namespace", "")
-    if given and given != asked.namespace:
+    if not asked.kind.namespaced:
+        new["metadata"].pop("namespace", None)
+    elif given and given != asked.namespace:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if asked.namespace:
         new["metadata"]["namespace"] = asked.namespace
+
+
+def finalizer_warnings(kind: Kind, new: Object, old: Object | None) -> list[str]:
+    """Custom kinds may have finalizers of any name; those that others might choose too are advised against."""
+    if not kind.is_custom:
+        return []
+    known = (old or {"metadata": {}})["metadata"].get("finalizers") or ()
+    advice = "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
+    return [
+        f'metadata.finalizers: "{name}": {advice}'
+        for name in new["metadata"].get("finalizers") or ()
+        if "/" not in name and name not in known and name not in (ORPHAN, FOREGROUND)
+    ]
 
 
 def _complete(workshop: Workshop, asked: Asked, new: Object) -> None:
@@ -93,6 +132,8 @@ def _complete(workshop: Workshop, asked: Asked, new: Object) -> None:
         metadata.pop(name, None)
     if asked.kind.has_status and not asked.kind.rules.keeps_status:
         empty_status(asked.kind, new)
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = generate_name(metadata["generateName"], _random)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = workshop.now()
     if asked.kind.rules.has_generation:
@@ -111,6 +152,7 @@ def _validate(asked: Asked, new: Object) -> None:
     if problems:
         raise invalid(kind.kind, kind.group, new["metadata"].get("name", ""), problems)
     asked.warnings.extend(kind.rules.warnings(new))
+    asked.warnings.extend(finalizer_warnings(kind, new, None))
 
 
 async def _stored(workshop: Workshop, asked: Asked, new: Object) -> Outcome | None:

@@ -9,7 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 from shoal.api.meta import format_time, parse_time
+from shoal.cluster.apiserver.calls import Call
 from shoal.cluster.apiserver.custom import DEFINITIONS, mark_definition
+from shoal.cluster.apiserver.kinds.bodies import BadBody, version_and_kind
 from shoal.cluster.apiserver.kinds.decode import WrongType, decode
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.cluster.apiserver.kinds.tables import type_schema
@@ -17,7 +19,7 @@ from shoal.cluster.apiserver.refusals import Refused, bad_request, conflict, inv
 from shoal.cluster.apiserver.state import encoder
 from shoal.cluster.apiserver.storage import Changed, Record
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome
-from shoal.cluster.apiserver.verbs.bodies import read_value
+from shoal.cluster.apiserver.verbs.bodies import read_body
 from shoal.cluster.apiserver.verbs.list_options import ListOptions
 from shoal.cluster.apiserver.verbs.reading import Listed, list_page
 from shoal.cluster.apiserver.verbs.writing import (
@@ -36,6 +38,11 @@ ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 
 _BREATH = 50
+_JOBS = "jobs.batch"
+_JOBS_KEEP_PODS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 
 # Kinds whose dependents stay behind unless the request says otherwise, and one that has none to speak of.
 _ORPHAN_BY_DEFAULT = frozenset({"jobs.batch", "replicationcontrollers"})
@@ -83,10 +90,7 @@ class DeleteOptions:
         value: Any = {}
         if call.body:
             schema = type_schema("meta.v1.DeleteOptions")
-            value, _ = read_value(call, "DeleteOptions")
-            value = value or {}
-            if not isinstance(value, dict):
-                raise bad_request("decoded object cannot be converted to DeleteOptions")
+            value = _read_options(call)
             try:
                 value = decode(schema, value, [])
             except WrongType as error:
@@ -101,7 +105,7 @@ class DeleteOptions:
                 value["propagationPolicy"] = policy
             if orphan := call.value("orphanDependents"):
                 value["orphanDependents"] = orphan.lower() in ("1", "t", "true")
-        value.setdefault("dryRun", list(call.query.get("dryRun", ())))
+            value["dryRun"] = list(call.query.get("dryRun", ()))
         return DeleteOptions.of_value(value)
 
     @staticmethod
@@ -151,6 +155,8 @@ async def _deleted(workshop: Workshop, asked: Asked, options: DeleteOptions, pre
     kind = asked.kind
     live = live_object(kind, workshop.state, previous)
     _check_preconditions(asked, options, live["metadata"])
+    if kind.storage == _JOBS and not options.propagation and options.orphan_dependents is None:
+        asked.warnings.append(_JOBS_KEEP_PODS)
     request = attributes(asked, Operation.DELETE, new=None, old=live)
     await workshop.admission.mutate(request)
     await workshop.admission.validate(request)
@@ -159,8 +165,11 @@ async def _deleted(workshop: Workshop, asked: Asked, options: DeleteOptions, pre
         await committed(workshop.state, previous)
         return Outcome(kind=kind, record=previous)
     if is_finished(kind, marked, marked):
-        answer = marked if kind.storage in _ANSWER_WITH_OBJECT else _success(kind, live)
-        return await removed(workshop, asked, previous, live, answer=answer)
+        last = live if kind.rules.grace_seconds is None else marked
+        outcome = await removed(workshop, asked, previous, last)
+        if kind.storage not in _ANSWER_WITH_OBJECT:
+            outcome.record, outcome.object = None, _success(kind, live)
+        return outcome
     if same_content(marked, live):
         await committed(workshop.state, previous)
         return Outcome(kind=kind, record=previous)
@@ -180,13 +189,14 @@ def is_finished(kind: Kind, new: Object, old: Object) -> bool:
     return bool(not old["metadata"].get("deletionGracePeriodSeconds"))
 
 
-async def removed(workshop: Workshop, asked: Asked, previous: Record, last: Object, *, answer: Object) -> Outcome:
+async def removed(workshop: Workshop, asked: Asked, previous: Record, last: Object) -> Outcome:
     """Takes an object out of the store; ``last`` is what watchers see of it."""
-    kind = asked.kind
-    if not asked.options.dry_run:
-        encode = encoder(workshop.state.stored_kind(kind), stored_form(kind, last))
-        await workshop.state.store.remove(kind.storage, asked.namespace, asked.name, encode, previous=previous)
-    return Outcome(kind=kind, object=answer)
+    kind, store = asked.kind, workshop.state.store
+    if asked.options.dry_run:
+        return Outcome(kind=kind, object=last)
+    encode = encoder(workshop.state.stored_kind(kind), stored_form(kind, last))
+    record = await store.remove(kind.storage, asked.namespace, asked.name, encode, previous=previous)
+    return Outcome(kind=kind, record=record)
 
 
 def _mark(kind: Kind, options: DeleteOptions, marked: Object, now: str) -> bool:
@@ -205,7 +215,8 @@ def _mark(kind: Kind, options: DeleteOptions, marked: Object, now: str) -> bool:
     if is_first:
         seconds = 0 if kind.rules.grace_seconds is None else kind.rules.grace_seconds(marked, grace)
         metadata["deletionTimestamp"] = _later(now, seconds)
-        metadata["deletionGracePeriodSeconds"] = seconds
+        if kind.storage != "namespaces":
+            metadata["deletionGracePeriodSeconds"] = seconds
         if metadata.get("generation"):
             metadata["generation"] += 1
         if kind.storage == "namespaces":
@@ -247,7 +258,7 @@ def _check_preconditions(asked: Asked, options: DeleteOptions, metadata: dict[st
     kind = asked.kind
     if options.uid and options.uid != metadata["uid"]:
         raise conflict(
-            kind.resource,
+            kind.kind,
             kind.group,
             asked.name,
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
@@ -255,12 +266,24 @@ def _check_preconditions(asked: Asked, options: DeleteOptions, metadata: dict[st
         )
     if options.resource_version and options.resource_version != metadata["resourceVersion"]:
         raise conflict(
-            kind.resource,
+            kind.kind,
             kind.group,
             asked.name,
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({metadata['resourceVersion']}). The object might have been modified",
         )
+
+
+def _read_options(call: Call) -> dict[str, Any]:
+    """The options in a body; a body rules out those of the query."""
+    try:
+        value, _ = read_body(call)
+        _, name = version_and_kind(value, call.body)
+    except BadBody as error:
+        raise bad_request(error.problem) from None
+    if name not in ("", "DeleteOptions"):
+        raise bad_request(f"decoded object cannot be converted to DeleteOptions: it is a {name}")
+    return value or {}
 
 
 def _check_options(value: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ from shoal.kube.admission.fields import invalid as invalid_field
 
 EXACT = "Exact"
 NOT_OLDER = "NotOlderThan"
+
+_INTEGER = re.compile("[+-]?[0-9]+")
+_MOST_DIGITS = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,11 +47,21 @@ class ListOptions:
             raise bad_request(
                 f"invalid resource version: {invalid_field('resourceVersion', self.resource_version, problem)}"
             )
+        if len(self.resource_version) > _MOST_DIGITS or int(self.resource_version) >= 2**64:
+            problem = f'strconv.ParseUint: parsing "{self.resource_version}": value out of range'
+            raise bad_request(
+                f"invalid resource version: {invalid_field('resourceVersion', self.resource_version, problem)}"
+            )
         return int(self.resource_version)
+
+
+_NO_OPTIONS = ListOptions()
 
 
 def list_options(call: Call) -> ListOptions:
     """The options in a request's query; raises Refused where they are wrong or contradict each other."""
+    if not call.query:
+        return _NO_OPTIONS
     options = ListOptions(
         labels=call.value("labelSelector"),
         fields=call.value("fieldSelector"),
@@ -86,7 +100,7 @@ def read_token(token: str) -> Position:
     try:
         padded = token + "=" * (-len(token) % 4)
         value: Any = msgspec.json.decode(base64.urlsafe_b64decode(padded))
-        if value["v"] != "meta.k8s.io/v1":
+        if value["v"] != "meta.k8s.io/v1" or not isinstance(value["start"], str) or not isinstance(value["rv"], int):
             raise ValueError
         namespace, _, name = value["start"].removesuffix("\0").partition("/")
         return Position(int(value["rv"]), (namespace, name))
@@ -152,10 +166,12 @@ def _integer(call: Call, name: str) -> int | None:
     text = call.value(name)
     if not text:
         return None
-    try:
-        return int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if not _INTEGER.fullmatch(text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > _MOST_DIGITS or not -(2**63) <= int(text) < 2**63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return int(text)
 
 
 def _flag(text: str) -> bool | None:

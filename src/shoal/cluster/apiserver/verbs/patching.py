@@ -13,8 +13,8 @@ from shoal.cluster.apiserver.refusals import bad_request, conflict, not_found, u
 from shoal.cluster.apiserver.storage import Changed
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, field_checks, strict_refusal
 from shoal.cluster.apiserver.verbs.bodies import check_type, completed, media_type
-from shoal.cluster.apiserver.verbs.creating import create
-from shoal.cluster.apiserver.verbs.updating import replace
+from shoal.cluster.apiserver.verbs.creating import create, match_namespace
+from shoal.cluster.apiserver.verbs.updating import match_name, replace
 from shoal.cluster.apiserver.verbs.writing import Workshop, live_object
 
 JSON_PATCH = "application/json-patch+json"
@@ -23,12 +23,17 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 
 _ATTEMPTS = 5
+_GO_NAMES = {str: "string", bool: "bool", int: "number", float: "number"}
 
 
 async def patch(workshop: Workshop, asked: Asked) -> Outcome:
     """Changes an object by the request's patch; an apply also creates it."""
     language = patch_language(asked.kind, asked.call.headers.get("content-type", ""))
-    read = _read_apply(asked) if language == APPLY_PATCH else _read_patch(asked, language)
+    read = (
+        read_apply(asked, asked.kind.api_version, asked.kind.kind)
+        if language == APPLY_PATCH
+        else _read_patch(asked, language)
+    )
     kind, store = asked.kind, workshop.state.store
     for _ in range(_ATTEMPTS):
         previous = store.latest(kind.storage, asked.namespace, asked.name)
@@ -84,17 +89,36 @@ def _read_patch(asked: Asked, language: str) -> Any:
     return value
 
 
-def _read_apply(asked: Asked) -> Object:
+def read_apply(asked: Asked, api_version: str, kind: str) -> Object:
+    """The object that is applied; refused where it is none of this kind, or not the URL's."""
     try:
         value, duplicates = read_yaml(asked.call.body)
     except BadBody as error:
-        raise bad_request(f"error decoding YAML: {error}") from None
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from None
     if duplicates and asked.options.validation == "Strict":
         raise strict_refusal(duplicates, "error strict decoding YAML: ")
     field_checks(asked, duplicates)
-    if not isinstance(value, dict):
-        raise bad_request("error decoding YAML: the patch is no object")
-    return value
+    if value is not None and not isinstance(value, dict):
+        found = "array" if isinstance(value, list) else _GO_NAMES[type(value)]
+        problem = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}")
+    _check_applied(asked, value or {}, api_version, kind)
+    return value or {}
+
+
+def _check_applied(asked: Asked, value: Object, api_version: str, kind: str) -> None:
+    """Refuses an apply of something else than the URL names."""
+    version, name = value.get("apiVersion") or "", value.get("kind") or ""
+    if version != api_version or name != kind:
+        group, _, number = str(version).rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{number}, Kind={name}")
+    metadata = value.get("metadata") or {}
+    stated = metadata.get("name", "") if isinstance(metadata, dict) else ""
+    if not stated:
+        problem = f"the name of the object ({asked.name} based on URL) was undeterminable: name must be provided"
+        raise bad_request(problem)
+    if stated != asked.name:
+        raise bad_request(f"the name of the object ({stated}) does not match the name on the URL ({asked.name})")
 
 
 def _patched(asked: Asked, language: str, live: Object, read: Any) -> Object:
@@ -106,12 +130,13 @@ def _patched(asked: Asked, language: str, live: Object, read: Any) -> Object:
     unknown: list[str] = []
     new = completed(kind, value, unknown)
     field_checks(asked, unknown)
+    match_name(asked, new)
+    match_namespace(asked, new)
     return new
 
 
 def _applied(workshop: Workshop, asked: Asked, live: Object | None, read: Object) -> Object:
     kind = asked.kind
-    check_type(kind, read.get("apiVersion", ""), read.get("kind", ""))
     if live is None and (uid := (read.get("metadata") or {}).get("uid")):
         raise conflict(
             kind.resource,

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 from shoal.cluster.apiserver.builtin.service_addresses import Ranges, Taken, addresses_of, allocate, ports_of
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.state import State
 
 SERVICES = "services"
 
-_HELD_SECONDS = 30.0
-
 
 class ServiceAddresses:
-    """Knows what Services hold: those in the store, and for a while those on their way there."""
+    """Knows what Services hold: those in the store, and those on their way there."""
 
     def __init__(self, state: State, ranges: Ranges = Ranges()) -> None:
         self._state = state
@@ -22,21 +18,25 @@ class ServiceAddresses:
         self._seen = -1
         self._addresses: dict[str, tuple[str, str]] = {}
         self._ports: dict[int, tuple[str, str]] = {}
-        self._held: list[tuple[float, tuple[str, str], Object]] = []
+        self._held: dict[tuple[str, str], Object] = {}
 
     def allocate(self, service: Object, old: Object | None) -> None:
         """Completes a Service with what it asks for and was not given; raises Refused where that is taken."""
         self._look()
-        owner = (service["metadata"].get("namespace", ""), service["metadata"].get("name", ""))
+        owner = _owner(service)
         addresses = {address for address, holder in self._addresses.items() if holder != owner}
         ports = {port for port, holder in self._ports.items() if holder != owner}
-        self._held = [held for held in self._held if held[0] > time.monotonic()]
-        for _, holder, held in self._held:
+        for holder, held in self._held.items():
             if holder != owner:
                 addresses |= addresses_of(held)
                 ports |= ports_of(held)
         allocate(service, Taken(addresses=addresses, ports=ports), self._ranges, old=old)
-        self._held.append((time.monotonic() + _HELD_SECONDS, owner, {"spec": dict(service["spec"])}))
+        self._held[owner] = {"spec": dict(service["spec"])}
+
+    def release(self, value: Object) -> None:
+        """A write has ended: what it took is in the store now, or free again."""
+        if value.get("kind") == "Service" and self._held:
+            self._held.pop(_owner(value), None)
 
     def _look(self) -> None:
         changed = self._state.store.changed(SERVICES)
@@ -45,6 +45,10 @@ class ServiceAddresses:
         self._seen = changed
         self._addresses, self._ports = {}, {}
         for service in self._state.list(SERVICES):
-            owner = (service["metadata"]["namespace"], service["metadata"]["name"])
+            owner = _owner(service)
             self._addresses |= dict.fromkeys(addresses_of(service), owner)
             self._ports |= dict.fromkeys(ports_of(service), owner)
+
+
+def _owner(service: Object) -> tuple[str, str]:
+    return service["metadata"].get("namespace", ""), service["metadata"].get("name", "")

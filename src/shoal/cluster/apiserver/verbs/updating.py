@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shoal.cluster.apiserver.admission.attributes import Attributes
 from shoal.cluster.apiserver.apply import keep_times, record_update
 from shoal.cluster.apiserver.builtin.certificates import prepare_approval, validate_approval
 from shoal.cluster.apiserver.builtin.metadata import drop_duplicate_owners, validate_metadata_update
@@ -19,7 +20,7 @@ from shoal.cluster.apiserver.refusals import bad_request, conflict, invalid, not
 from shoal.cluster.apiserver.state import encoder
 from shoal.cluster.apiserver.storage import Changed, Record
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome
-from shoal.cluster.apiserver.verbs.creating import CERTIFICATE_REQUESTS, create, match_namespace
+from shoal.cluster.apiserver.verbs.creating import CERTIFICATE_REQUESTS, create, finalizer_warnings, match_namespace
 from shoal.cluster.apiserver.verbs.deleting import is_finished, removed
 from shoal.cluster.apiserver.verbs.service_addresses import SERVICES
 from shoal.cluster.apiserver.verbs.writing import (
@@ -35,7 +36,10 @@ from shoal.kube.admission.fields import FieldProblem
 from shoal.kube.admission.fields import invalid as invalid_field
 from shoal.kube.admission.wire import Operation
 
-_SYSTEM = ("creationTimestamp", "uid", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+# Metadata that a client may leave out but not change, that nobody can take back, and that the server alone writes.
+_LEFT_OUT = ("uid",)
+_ONCE_SET = ("deletionTimestamp", "deletionGracePeriodSeconds")
+_OURS = ("creationTimestamp", "generation", "selfLink")
 _NOT_SPEC = ("apiVersion", "kind", "metadata", "status")
 
 
@@ -67,6 +71,7 @@ async def update(workshop: Workshop, asked: Asked, new: Object) -> Outcome:
         if kind.rules.create_on_update and not asked.subresource:
             return await create(workshop, asked, new)
         raise not_found(kind.resource, kind.group, asked.name)
+    _check_identity(asked, new, previous)
     try:
         return await replace(workshop, asked, previous, new)
     except Changed:
@@ -102,17 +107,27 @@ async def replace(
     await workshop.admission.mutate(request)
     assert request.object is not None
     new = request.object
+    try:
+        return await _completed_and_written(workshop, asked, previous, request, live)
+    except BaseException:
+        await workshop.admission.refund(request)
+        raise
+    finally:
+        workshop.addresses.release(new)
+
+
+async def _completed_and_written(
+    workshop: Workshop, asked: Asked, previous: Record, request: Attributes, live: Object
+) -> Outcome:
+    kind, new = asked.kind, request.object
+    assert new is not None
     _complete(kind, asked.subresource, new, live)
     if kind.storage == SERVICES and not asked.subresource:
         workshop.addresses.allocate(new, live)
     _validate(asked, new, live)
     request.object = new
     await workshop.admission.validate(request)
-    try:
-        outcome = await _written(workshop, asked, previous, new, live)
-    except BaseException:
-        await workshop.admission.refund(request)
-        raise
+    outcome = await _written(workshop, asked, previous, new, live)
     if outcome.record is previous:
         await workshop.admission.refund(request)
     return outcome
@@ -121,7 +136,9 @@ async def replace(
 async def _written(workshop: Workshop, asked: Asked, previous: Record, new: Object, live: Object) -> Outcome:
     kind, state = asked.kind, workshop.state
     if is_finished(kind, new, live):
-        return await removed(workshop, asked, previous, new, answer=new)
+        await removed(workshop, asked, previous, new)
+        new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        return Outcome(kind=kind, object=new)
     keep_times(live, new)
     if same_content(new, live):
         await committed(state, previous)
@@ -152,25 +169,30 @@ def _check_version(asked: Asked, new: Object, live: Object) -> None:
             raise conflict(kind.resource, kind.group, asked.name)
     elif not kind.rules.unconditional_update:
         problem = invalid_field("metadata.resourceVersion", 0, "must be specified for an update")
-        raise invalid(kind.kind, kind.group, asked.name, [problem])
-    uid = metadata.get("uid", "")
-    if uid and uid != live["metadata"]["uid"]:
-        raise conflict(
-            kind.resource,
-            kind.group,
-            asked.name,
-            f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}",
-        )
+        raise invalid(kind.resource if kind.is_custom else kind.kind, kind.group, asked.name, [problem])
+
+
+def _check_identity(asked: Asked, new: Object, previous: Record) -> None:
+    """An update that names an identity means that object, and no other of the same name."""
+    uid = new["metadata"].get("uid", "")
+    if uid and uid != previous.uid:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {previous.uid}"
+        raise conflict(asked.kind.resource, asked.kind.group, asked.name, why)
 
 
 def _complete(kind: Kind, subresource: str, new: Object, live: Object) -> None:
     """What an update cannot change stays as it is, and a changed spec counts as a new generation."""
     metadata, old = new["metadata"], live["metadata"]
-    for name in _SYSTEM:
+    for name in _LEFT_OUT:
+        if not metadata.get(name) and name in old:
+            metadata[name] = old[name]
+    for name in _ONCE_SET:
         if name in old:
             metadata[name] = old[name]
-        else:
-            metadata.pop(name, None)
+    for name in _OURS:
+        metadata.pop(name, None)
+        if name in old:
+            metadata[name] = old[name]
     metadata["resourceVersion"] = old["resourceVersion"]
     if special := SPECIAL_UPDATES.get((kind.storage, subresource)):
         special.prepare(new, live)
@@ -192,12 +214,13 @@ def _complete(kind: Kind, subresource: str, new: Object, live: Object) -> None:
 
 
 def _count_generation(kind: Kind, new: Object, live: Object) -> None:
-    if kind.rules.has_generation and _spec_differs(new, live):
+    if kind.rules.has_generation and _spec_differs(kind, new, live):
         new["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
 
 
-def _spec_differs(new: Object, live: Object) -> bool:
-    return any(new.get(key) != live.get(key) for key in {*new, *live} if key not in _NOT_SPEC)
+def _spec_differs(kind: Kind, new: Object, live: Object) -> bool:
+    beside = _NOT_SPEC if kind.has_status or not kind.is_custom else _NOT_SPEC[:-1]
+    return any(new.get(key) != live.get(key) for key in {*new, *live} if key not in beside)
 
 
 def _validate(asked: Asked, new: Object, live: Object) -> None:
@@ -211,6 +234,9 @@ def _validate(asked: Asked, new: Object, live: Object) -> None:
         problems += kind.rules.validate_update(new, live)
     if problems:
         raise invalid(kind.kind, kind.group, asked.name, problems)
-    is_new_generation = new["metadata"].get("generation") != live["metadata"].get("generation")
+    is_new_generation = not kind.rules.has_generation or new["metadata"].get("generation") != live["metadata"].get(
+        "generation"
+    )
+    asked.warnings.extend(finalizer_warnings(kind, new, live))
     if is_new_generation and kind.storage != "pods":
         asked.warnings.extend(kind.rules.warnings(new))

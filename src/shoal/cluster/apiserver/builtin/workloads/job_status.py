@@ -17,8 +17,8 @@ def validate_job_status(new: Object, old: Object) -> list[FieldProblem]:
     spec, status, earlier = new.get("spec") or {}, new.get("status") or {}, old.get("status") or {}
     problems = count_problems(status, "status", "active", "succeeded", "failed", "ready", "terminating")
     problems += _uncounted_problems(status)
-    problems += _condition_problems(status, earlier)
     problems += _time_problems(spec, status, earlier)
+    problems += _condition_problems(status, earlier)
     problems += _finished_problems(spec, status, earlier)
     problems += _index_problems(spec, status, earlier)
     ready = status.get("ready")
