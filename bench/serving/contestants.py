@@ -58,7 +58,14 @@ def embedded(data_dir: Path, *, core: int | None) -> Iterator[Contestant]:
     # An installed package has its bytecode; a developer's environment may keep Python from writing it.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     log = data_dir.with_suffix(".log")
-    command = [Path(sys.executable).parent / "shoal", "apiserver", "--data-dir", data_dir, "--api-port", "0"]
+    command = [
+        str(Path(sys.executable).with_name("shoal")),
+        "apiserver",
+        "--data-dir",
+        str(data_dir),
+        "--api-port",
+        "0",
+    ]
     start = time.perf_counter()
     with log.open("wb") as errors, _on(core):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment)
@@ -103,9 +110,7 @@ def _prepared(kubeconfig: Path, processes: tuple[int, ...], ready_after: float) 
     where = urlsplit(connection.server)
     assert where.hostname is not None
     assert where.port is not None
-    target = Target(
-        host=where.hostname, port=where.port, context=client_context(connection.tls), token=token
-    )
+    target = Target(host=where.hostname, port=where.port, context=client_context(connection.tls), token=token)
     _rest(processes)
     memory = sum(map(_proportional_memory, processes))
     return Contestant(target=target, processes=processes, ready_after=ready_after, memory_at_rest=memory)

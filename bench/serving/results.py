@@ -104,7 +104,9 @@ def comparisons(turns: Turns, not_run: str) -> dict[str, list[Comparison]]:
         compare("ready after", "s", lambda turn: turn.ready_after),
         compare("memory at rest", "MB", lambda turn: turn.memory_at_rest / 1e6),
         compare(f"… {full:,} pods", "MB", lambda turn: turn.memory_full / 1e6, only=last),
-        compare("GET during creates, p99", "ms", lambda turn: turn.read_beside_creates * 1000, READ_BESIDE, is_ratio=False),
+        compare(
+            "GET during creates, p99", "ms", lambda turn: turn.read_beside_creates * 1000, READ_BESIDE, is_ratio=False
+        ),
         compare("… the same", "ms", lambda turn: turn.read_beside_creates * 1000),
         compare(f"list, {full:,} pods", "s", lambda turn: turn.list_seconds, only=last),
         compare("… size", "MB", lambda turn: turn.list_bytes / 1e6, only=last),

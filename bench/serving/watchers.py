@@ -46,8 +46,8 @@ class _Watcher:
 
 
 def fan_out(target: Target, watch: bytes, changes: list[bytes], single: list[bytes], *, watchers: int) -> FanOut:
-    """All ``changes`` as fast as they go over eight connections, and the ``single`` ones each after the last is heard."""
-    crowd = {}
+    """All ``changes`` as fast as eight connections take them, then the ``single`` ones, each when the last was heard."""
+    crowd: dict[int, _Watcher] = {}
     poll = select.epoll()
     writers: dict[int, Connection] = {}
     result = FanOut()

@@ -76,9 +76,7 @@ def companions(binaries: Binaries, server: Embedded, data_dir: Path) -> Iterator
     }
     spawner = Spawner()
     children = {
-        name: spawner.spawn(
-            name, command, folder=data_dir, log=data_dir / f"{name}.log", environment=dict(os.environ)
-        )
+        name: spawner.spawn(name, command, folder=data_dir, log=data_dir / f"{name}.log", environment=dict(os.environ))
         for name, command in commands.items()
     }
     try:

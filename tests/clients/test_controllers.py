@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from shoal.cluster.kubernetes import AdminApi, Binaries
 from tests.clients.companions import Companions, companions
@@ -20,6 +24,24 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 MERGE = "application/merge-patch+json"
+OWNERS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "owners.clients.example.com"},
+    "spec": {
+        "group": "clients.example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "owners", "singular": "owner", "kind": "Owner"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
 
 
 class Cluster:
@@ -57,7 +79,9 @@ class Cluster:
         """Says of a pod what a kubelet would say once it runs."""
         metadata = pod["metadata"]
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
-        ready = [{"type": kind, "status": "True"} for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")]
+        ready = [
+            {"type": kind, "status": "True"} for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        ]
         self.patch_status(
             path, {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}], "conditions": ready}
         )
@@ -68,13 +92,18 @@ def cluster(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Ite
     data_dir = tmp_path_factory.mktemp("controlled")
     with running_embedded(data_dir) as server:
         kubectl = kubectl_for(server.kubeconfig, tmp_path_factory.mktemp("kubectl"))
+        # The collector looks for new kinds at its start, and every half a minute.
+        server.admin.define([OWNERS])
         with companions(binaries, server, data_dir) as controllers:
             yield Cluster(server.admin, kubectl, controllers)
 
 
 def a_deployment(name: str, *, replicas: int, scheduler: str = "nobody", image: str = "nginx:1") -> dict[str, Any]:
     labels = {"app": name}
-    pod = {"schedulerName": scheduler, "containers": [{"name": "main", "image": image, "ports": [{"containerPort": 80}]}]}
+    pod = {
+        "schedulerName": scheduler,
+        "containers": [{"name": "main", "image": image, "ports": [{"containerPort": 80}]}],
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -193,20 +222,6 @@ def test_garbage_is_collected_as_the_deletion_asks(cascade: str, cluster: Cluste
 
 def test_custom_objects_are_collected_too(cluster: Cluster) -> None:
     namespace = cluster.namespace("garbage-custom")
-    names = {"plural": "owners", "singular": "owner", "kind": "Owner"}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-    }
-    definition = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "owners.clients.example.com"},
-        "spec": {"group": "clients.example.com", "scope": "Namespaced", "names": names, "versions": [version]},
-    }
-    cluster.admin.define([definition])
     path = f"/apis/clients.example.com/v1/namespaces/{namespace}/owners"
     head = {"apiVersion": "clients.example.com/v1", "kind": "Owner"}
     owner = cluster.admin.request("POST", path, {**head, "metadata": {"name": "owner"}})
@@ -214,8 +229,7 @@ def test_custom_objects_are_collected_too(cluster: Cluster) -> None:
     maps = f"/api/v1/namespaces/{namespace}/configmaps"
     cluster.admin.request("POST", maps, {"metadata": {"name": "owned", "ownerReferences": [reference]}})
     cluster.admin.request("DELETE", f"{path}/owner")
-    # The collector looks for new kinds every half a minute.
-    wait_until(lambda: not cluster.admin.exists(f"{maps}/owned"), "the owned object to go", within=60)
+    wait_until(lambda: not cluster.admin.exists(f"{maps}/owned"), "the owned object to go")
 
 
 def test_a_deleted_namespace_ends_with_everything_in_it(cluster: Cluster) -> None:
@@ -236,7 +250,9 @@ def test_a_namespace_waits_for_a_finalizer_and_says_so(cluster: Cluster) -> None
     def remaining() -> bool:
         conditions = cluster.get(f"/api/v1/namespaces/{namespace}")["status"].get("conditions", ())
         return any(
-            one["type"] == "NamespaceFinalizersRemaining" and one["status"] == "True" and "example.com/held" in one["message"]
+            one["type"] == "NamespaceFinalizersRemaining"
+            and one["status"] == "True"
+            and "example.com/held" in one["message"]
             for one in conditions
         )
 
@@ -311,7 +327,9 @@ def test_a_stateful_set_and_a_daemon_set_make_their_pods(cluster: Cluster) -> No
         },
     }
     cluster.kubectl.apply(stateful, namespace=namespace)
-    wait_until(lambda: [pod["metadata"]["name"] for pod in cluster.pods(namespace)] == ["db-0", "db-1"], "db-0 and db-1")
+    wait_until(
+        lambda: [pod["metadata"]["name"] for pod in cluster.pods(namespace)] == ["db-0", "db-1"], "db-0 and db-1"
+    )
     claims = cluster.items(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims")
     assert [one["metadata"]["name"] for one in claims] == ["data-db-0", "data-db-1"]
     revisions = cluster.items(f"/apis/apps/v1/namespaces/{namespace}/controllerrevisions")
@@ -319,13 +337,7 @@ def test_a_stateful_set_and_a_daemon_set_make_their_pods(cluster: Cluster) -> No
     assert json.dumps(revisions[0]["data"]).count('"image": "db"') == 1
 
 
-def test_an_approved_request_is_signed(cluster: Cluster, tmp_path: Path) -> None:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
-    import base64
-
+def test_an_approved_request_is_signed(cluster: Cluster) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "somebody")])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())

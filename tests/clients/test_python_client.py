@@ -252,7 +252,9 @@ def test_access_is_asked_and_answered(api: Any) -> None:
     assert authorization.create_subject_access_review(review).status.allowed is False
     rbac = client.RbacAuthorizationV1Api(api)
     rule = client.V1PolicyRule(api_groups=[""], resources=["pods"], verbs=["get"])
-    rbac.create_namespaced_role(NAMESPACE, {"metadata": {"name": "reader"}, "rules": [api.sanitize_for_serialization(rule)]})
+    rbac.create_namespaced_role(
+        NAMESPACE, {"metadata": {"name": "reader"}, "rules": [api.sanitize_for_serialization(rule)]}
+    )
     rbac.create_namespaced_role_binding(
         NAMESPACE,
         {
@@ -301,13 +303,15 @@ def test_the_dynamic_client_finds_and_uses_every_kind(api: Any, things: Any) -> 
     made = resource.create(body=body, namespace=NAMESPACE)
     assert made.spec.size == 4
     applied = resource.server_side_apply(
-        body={**body, "spec": {"size": 5}}, name="dynamic", namespace=NAMESPACE, field_manager="me", force_conflicts=True
+        body={**body, "spec": {"size": 5}},
+        name="dynamic",
+        namespace=NAMESPACE,
+        field_manager="me",
+        force_conflicts=True,
     )
     assert applied.spec.size == 5
     assert [item.metadata.name for item in resource.get(namespace=NAMESPACE).items] == ["dynamic"]
-    events = [
-        event["type"] for event in resource.watch(namespace=NAMESPACE, timeout=1, resource_version=0)
-    ]
+    events = [event["type"] for event in resource.watch(namespace=NAMESPACE, timeout=1, resource_version=0)]
     assert events == ["ADDED"]
     resource.delete(name="dynamic", namespace=NAMESPACE)
     pods = anything.resources.get(api_version="v1", kind="Pod")

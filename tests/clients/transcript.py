@@ -19,6 +19,9 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 _FILE = re.compile(r"^-- (\S+) --\n", re.MULTILINE)
 _VARIABLE = re.compile(r"[A-Z_]+=")
@@ -98,14 +101,40 @@ class Place:
         )
 
 
+# Groups and kinds that one of the two servers has alone.
+_OTHERS_KINDS = re.compile(
+    r"apiregistration\.k8s\.io|flowcontrol\.apiserver\.k8s\.io|metrics\.k8s\.io|scheduling\.k8s\.io/v1alpha1|"
+    r"admissionpolic(y|ies)"
+)
+
+
 def _readable(words: list[str], stdout: str) -> str:
+    """What a command printed, less what means nothing or is none of ours."""
     if words[1] == "explain":
         # Built-in kinds are described in Kubernetes' own prose, which we do not have.
         lines = [line for line in stdout.splitlines() if not line.startswith("    ") or "\t<" in line]
         return "\n".join(line for line in lines if line.strip()) + "\n"
+    if words[1] in ("api-resources", "api-versions"):
+        return "".join(line for line in stdout.splitlines(keepends=True) if not _OTHERS_KINDS.search(line))
     if "--raw" in words and stdout.startswith("{"):
-        return json.dumps(json.loads(stdout), sort_keys=True, indent=1) + "\n"  # the order of keys means nothing
+        return json.dumps(json.loads(stdout), sort_keys=True, indent=1) + "\n"
+    if "--show-managed-fields" in words and stdout:
+        return yaml.safe_dump(_with_sorted_managers(yaml.safe_load(stdout)))
     return stdout
+
+
+def _with_sorted_managers(value: Any) -> Any:
+    """Managers stand in the order of their seconds, which is one of chance for two within a second."""
+    for each in value.get("items", [value]):
+        each["metadata"].get("managedFields", []).sort(
+            key=lambda entry: [entry.get(key, "") for key in ("operation", "manager", "subresource")]
+        )
+    return value
+
+
+def _sorted_problems(found: re.Match[str]) -> str:
+    """The problems of a custom object come in any order."""
+    return "".join(sorted(found.group(0).splitlines(keepends=True)))
 
 
 _MONTHS = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
@@ -131,6 +160,9 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(LIVE|MERGED)-\d+", r"\1-<random>"),
     (r'("?continue"?: *")[^"]+', r"\1<continue>"),
     (r"(?m)(?<=\s)(\d+[smhd])+( \(x\d+ over (\d+[smhd])+\))?(?=\s|$)", "<age>"),
+    (r"(?m)(^\* .*\n)+", _sorted_problems),
+    # The difference is told in the names of Go's internal fields.
+    (r"(?s)(may not (?:be changed|change fields)[^\n]*\n)@@ .*?(?=exit code)", r"\1"),
     (r"(?<=\S) {2,}", "  "),  # the width of a column follows what is in it
     (r"(?m) +$", ""),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,12 @@ ACCEPTED = (
         "an object that is sent with a version is the client's fault, and 5xx would make clients try again",
     ),
     Accepted(
+        "options of a deletion that are refused",
+        7,
+        {"body.message": "decoded object cannot be converted to DeleteOptions: it is a Unicorn"},
+        "the real message names a line of Go",
+    ),
+    Accepted(
         "groups by name",
         7,
         {
@@ -74,14 +81,32 @@ ACCEPTED = (
 )
 
 
+# What a patch made of an object, whole and in Go's order of fields, when it is refused: nobody can read it, and it may
+# hold what should not stand in logs. The place, the reason and the problem are the same.
+_PATCHED_OBJECT = re.compile(r'patch: Invalid value: "\{.*\}": |^Invalid value: "\{.*\}": ', re.DOTALL)
+
+
 def expected_of_embedded(story: str, recorded: list[Any]) -> list[Any]:
     """The recorded answers with the accepted differences put in; one that is none any more is an error."""
     expected: list[Any] = json.loads(json.dumps(recorded))
+    for answer in expected:
+        _shorten_patched(answer.get("body"))
     for one in ACCEPTED:
         if one.story == story:
             for path, value in one.ours.items():
                 _put(expected[one.step - 1], path, value)
     return expected
+
+
+def _shorten_patched(body: Any) -> None:
+    causes = body.get("details", {}).get("causes", []) if isinstance(body, dict) and body.get("code") == 422 else []
+    if [cause.get("field") for cause in causes] == ["patch"]:
+        for told in (body, causes[0]):
+            told["message"] = _PATCHED_OBJECT.sub(_shortened, told["message"])
+
+
+def _shortened(match: re.Match[str]) -> str:
+    return match[0].partition('"')[0] + '"{...}": '
 
 
 def _put(answer: Any, path: str, value: Any) -> None:

@@ -72,7 +72,13 @@ _VERSION: dict[str, Any] = {
 
 def definition(plural: str, kind: str) -> dict[str, Any]:
     """A custom kind whose schema uses what schemas can say."""
-    names = {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": f"{kind}List", "shortNames": [kind[:2].lower()]}
+    names = {
+        "plural": plural,
+        "singular": kind.lower(),
+        "kind": kind,
+        "listKind": f"{kind}List",
+        "shortNames": [kind[:2].lower()],
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -217,7 +223,10 @@ JUNK_PATCHES: tuple[str, ...] = (
     *('[{"op":"add","path":"/metadata/labels","value":5}]', '[{"op":"copy","from":"/nope","path":"/x"}]'),
     *('[{"op":"move","from":"/metadata","path":"/metadata/labels"}]', '[{"op":"copy","from":"","path":"/metadata/x"}]'),
     *('[{"op":"test","path":"/metadata/name","value":"z"}]', '[{"op":"zap","path":"/x"}]', '[{"op":1,"path":2}]'),
-    *('[{"op":"add","path":"/spec/containers/99","value":{}}]', '[{"op":"add","path":"/spec/containers/-1","value":{}}]'),
+    *(
+        '[{"op":"add","path":"/spec/containers/99","value":{}}]',
+        '[{"op":"add","path":"/spec/containers/-1","value":{}}]',
+    ),
     *('[{"op":"add","path":"/spec/containers/-","value":null}]', '[{"op":"add","path":"no-slash","value":null}]'),
     *('[{"op":"add","path":"/~2","value":null}]', '[{"op":"replace","path":"/apiVersion","value":5}]'),
     *('{"$patch":"delete"}', '{"$patch":"replace"}', '{"$patch":5}', '{"$retainKeys":5}', '{"$retainKeys":["x"]}'),
@@ -227,8 +236,25 @@ JUNK_PATCHES: tuple[str, ...] = (
     *('{"spec":{"$setElementOrder/containers":[5]}}', '{"metadata":{"$deleteFromPrimitiveList/finalizers":5}}'),
     *('{"spec":{"$deleteFromPrimitiveList/containers":["a"]}}', '{"metadata":{"ownerReferences":[{"uid":[]}]}}'),
     *('{"a":' * 3000 + "1" + "}" * 3000, "[" * 12_000 + "]" * 12_000, '{"metadata":{"labels":{"\\ud800":"b"}}}'),
-    *("---\n", "- a\n- b", "a: &a [*a]", "&a [*a]", "a: !!python/object:os.system {}", "? {a: b}\n: c", "%YAML 9.9\n---\na"),
-    *("a: .inf", "a: .nan", "<<: 5", "<<: [5]", "a: !!binary x", "a: !!timestamp x", "a: 2001-01-01", "x: " + "[" * 5000),
+    *(
+        "---\n",
+        "- a\n- b",
+        "a: &a [*a]",
+        "&a [*a]",
+        "a: !!python/object:os.system {}",
+        "? {a: b}\n: c",
+        "%YAML 9.9\n---\na",
+    ),
+    *(
+        "a: .inf",
+        "a: .nan",
+        "<<: 5",
+        "<<: [5]",
+        "a: !!binary x",
+        "a: !!timestamp x",
+        "a: 2001-01-01",
+        "x: " + "[" * 5000,
+    ),
 )
 PATCH_TYPES = (
     "application/json-patch+json",
@@ -243,11 +269,58 @@ OPTIONS = (
     *("container", "follow", "tailLines", "limitBytes", "sinceSeconds", "sinceTime", "exclude", "verbose", "timeout"),
 )
 OPTION_VALUES = (
-    *("", "x", "-1", "0", "1", "1e9", "9" * 30, "9" * 400, "true", "false", "null", "%00", "%ff", "%ud800", "%ed%a0%80"),
-    *("a=b", "a==", "a!=", "a%20in%20(", "a%20in%20(b)", "!", "!!", "a,", "a%3E1", "a%3Ex", "a%20notin%20()", "%", "%zz"),
-    *("metadata.name=", "metadata.name!=x", "spec.nodeName=x", "foo.bar=1", "All", "Foreground", "Exact", "NotOlderThan"),
+    *(
+        "",
+        "x",
+        "-1",
+        "0",
+        "1",
+        "1e9",
+        "9" * 30,
+        "9" * 400,
+        "true",
+        "false",
+        "null",
+        "%00",
+        "%ff",
+        "%ud800",
+        "%ed%a0%80",
+    ),
+    *(
+        "a=b",
+        "a==",
+        "a!=",
+        "a%20in%20(",
+        "a%20in%20(b)",
+        "!",
+        "!!",
+        "a,",
+        "a%3E1",
+        "a%3Ex",
+        "a%20notin%20()",
+        "%",
+        "%zz",
+    ),
+    *(
+        "metadata.name=",
+        "metadata.name!=x",
+        "spec.nodeName=x",
+        "foo.bar=1",
+        "All",
+        "Foreground",
+        "Exact",
+        "NotOlderThan",
+    ),
     *("%20", "%2F", "x" * 5000, "+", "a%3D%5C", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOjV9"),
-    *("eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Ing0Iiwic3RhcnQiOiJhIn0", "%E2%9C%93", "Strict", "1.5", "0x10", "1_000", "%D9%A3"),
+    *(
+        "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6Ing0Iiwic3RhcnQiOiJhIn0",
+        "%E2%9C%93",
+        "Strict",
+        "1.5",
+        "0x10",
+        "1_000",
+        "%D9%A3",
+    ),
 )
 
 
@@ -276,6 +349,10 @@ def ask(
 ) -> tuple[int, bytes, Mapping[str, str]]:
     """One request on a connection, and its answer; one that the server closed is opened again."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    connection.request(method, path, body, named)
-    with connection.getresponse() as response:
-        return response.status, response.read(), response.headers
+    try:
+        connection.request(method, path, body, named)
+        with connection.getresponse() as response:
+            return response.status, response.read(), response.headers
+    except BaseException:
+        connection.close()
+        raise

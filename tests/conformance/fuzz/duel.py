@@ -23,6 +23,9 @@ _WATCH_PATIENCE = 3.0
 _LAST = "the-end"
 # Several problems in one typed value are found in the order of a Go map.
 _IN_ANY_ORDER = re.compile(r"failed to create typed .*errors:", re.DOTALL)
+# A patch that leads to no object is told with all of the object, written as Go happens to write it.
+_DOCUMENT = re.compile(r"((?:patch: )?Invalid value: )(?:\"?\{.*\}\"?|\"map\[.*\]\")(: )", re.DOTALL)
+_RANDOM = re.compile(r"(?<=\bone-|\btwo-)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 
 
 class Duel:
@@ -52,7 +55,7 @@ class Duel:
         self.steps += len(steps)
         runs = [self._threads.submit(_played, side, kind, steps, namespace) for side in self._sides]
         story = Story(namespace, [Request(method="", path=namespace, body=repr(steps))])
-        real, embedded = (_comparable(normalised(story, run.result())) for run in runs)
+        real, embedded = (_comparable(kind, normalised(story, run.result())) for run in runs)
         return difference(real, embedded, left="real server", right="embedded")
 
 
@@ -79,7 +82,8 @@ class Side:
             self._connection.close()
             self._connection = self._connect(_PATIENCE)
             return Answer(shown, 0, {}, f"connection ended: {type(error).__name__}")
-        kept = {"Warning": sorted(response.headers.get_all("Warning") or [])}
+        warnings = ", ".join(response.headers.get_all("Warning") or [])
+        kept = {"Warning": sorted(re.split(r", (?=299 - )", warnings))}
         try:
             return Answer(shown, response.status, kept, json.loads(content))
         except ValueError:
@@ -166,20 +170,34 @@ def _clean(side: Side, kind: Kind, namespace: str) -> None:
             side.ask(Request(method="DELETE", path=path))
 
 
-def _comparable(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What is left to chance, or to the second in which a request came, put in an order."""
-    return [_ordered(answer) for answer in answers]
+def _comparable(kind: Kind, answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The answers with what is left to chance, or to the second in which a request came, put in an order."""
+    return [_ordered(answer, is_custom=kind.is_custom) for answer in answers]
 
 
-def _ordered(value: Any, key: str = "") -> Any:
-    if isinstance(value, dict):
-        if value.get("kind") == "Status" and _IN_ANY_ORDER.search(str(value.get("message", ""))):
-            value = {**value, "message": "<several problems of typed values>"}
-        return {name: _ordered(item, name) for name, item in value.items()}
-    if isinstance(value, list):
-        rows = [_ordered(item) for item in value]
-        return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) if key in _SORTED else rows
+def _ordered(value: Any, key: str = "", *, is_custom: bool) -> Any:
+    match value:
+        case dict():
+            if value.get("kind") == "Status" and isinstance(value.get("message"), str):
+                value = {**value, "message": _message(value, is_custom=is_custom)}
+            return {name: _ordered(item, name, is_custom=is_custom) for name, item in value.items()}
+        case list():
+            rows = [_ordered(item, is_custom=is_custom) for item in value]
+            return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) if key in _SORTED else rows
+        case str():
+            return _RANDOM.sub("<random>", _DOCUMENT.sub(r"\1<document>\2", value))
     return value
+
+
+def _message(status: dict[str, Any], *, is_custom: bool) -> str:
+    message: str = status["message"]
+    if _IN_ANY_ORDER.search(message):
+        return "<several problems of typed values>"
+    causes = (status.get("details") or {}).get("causes") or []
+    if is_custom and len(causes) > 1:
+        # The fields of a custom object are checked in the order of a Go map; the causes say the same, sorted.
+        return message.partition("is invalid: [")[0]
+    return message
 
 
 # Owners are listed by the second of their last write, which one server may reach before the other.

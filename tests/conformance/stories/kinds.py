@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.objects import a_container, a_deployment, a_node, a_pod, a_template
-from tests.conformance.story import APPS, BATCH, CORE, Story, delete, get, patch, post
+from tests.conformance.story import APPS, BATCH, CORE, STRATEGIC_PATCH, Story, delete, get, patch, post
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NETWORKING = "/apis/networking.k8s.io/v1"
@@ -90,8 +90,10 @@ STORIES = [
         [
             post(f"{CORE}/pods", a_pod()),
             patch(f"{CORE}/pods/one", {"spec": {"nodeName": "n1"}}),
-            patch(f"{CORE}/pods/one", {"spec": {"containers": [a_container(image="example.com/app:2")]}}),
-            patch(f"{CORE}/pods/one", {"spec": {"containers": [a_container("renamed")]}}),
+            patch(f"{CORE}/pods/one", {"spec": {"containers": [{"name": "main", "image": "i:2"}]}}, STRATEGIC_PATCH),
+            patch(f"{CORE}/pods/one", {"spec": {"containers": [{"name": "main", "tty": True}]}}, STRATEGIC_PATCH),
+            patch(f"{CORE}/pods/one", {"spec": {"containers": [a_container("another")]}}, STRATEGIC_PATCH),
+            patch(f"{CORE}/pods/one", {"spec": {"tolerations": [{"operator": "Exists"}]}}, STRATEGIC_PATCH),
             patch(f"{CORE}/pods/one", {"spec": {"activeDeadlineSeconds": 60}}),
             patch(f"{CORE}/pods/one", {"spec": {"activeDeadlineSeconds": 90}}),
             patch(f"{CORE}/pods/one", {"spec": {"restartPolicy": "Never"}}),
@@ -105,7 +107,10 @@ STORIES = [
         [
             post(f"{CORE}/pods", a_pod(schedulingGates=[{"name": "example.com/wait"}])),
             patch(f"{CORE}/pods/one", {"spec": {"nodeSelector": {"a": "b"}}}),
-            post(f"{CORE}/pods/one/binding", {"target": {"kind": "Node", "name": "n1"}}),
+            post(
+                f"{CORE}/pods/one/binding",
+                {"metadata": {"name": "one"}, "target": {"kind": "Node", "name": "n1"}},
+            ),
             patch(f"{CORE}/pods/one", {"spec": {"schedulingGates": [{"name": "example.com/other"}]}}),
             patch(f"{CORE}/pods/one", {"spec": {"schedulingGates": None}}),
             post(f"{CORE}/pods", a_pod("two", schedulingGates=[{"name": "x"}], nodeName="n1")),

@@ -100,7 +100,7 @@ STORIES = [
         [
             watch(PODS, fieldSelector="spec.nodeName=n1"),
             post(PODS, a_pod("one")),
-            post(f"{PODS}/one/binding", {"target": {"kind": "Node", "name": "n1"}}),
+            post(f"{PODS}/one/binding", {"metadata": {"name": "one"}, "target": {"kind": "Node", "name": "n1"}}),
             patch(f"{PODS}/one/status", {"status": {"phase": "Running"}}),
             delete(f"{PODS}/one", {"gracePeriodSeconds": 0}),
             Events(count=3),
@@ -163,7 +163,8 @@ STORIES = [
             watched(MAPS, fieldSelector="no.such=field"),
             watched(MAPS, limit="junk"),
             get(MAPS, query={"watch": "true", "timeoutSeconds": "junk"}),
-            get(MAPS, query={"watch": "maybe", "limit": "1"}),
+            get(MAPS, query={"watch": "false", "limit": "1"}),
+            get(MAPS, query={"watch": "maybe", "timeoutSeconds": "1"}),
             get(MAPS, query={"sendInitialEvents": "true", "limit": "1"}),
         ],
     ),

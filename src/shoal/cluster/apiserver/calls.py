@@ -110,7 +110,9 @@ def refusal_answer(refusal: Refused) -> Answer:
     value = status_value(status, has_details=refusal.has_details)
     if refusal.continues:
         value["metadata"] = {"continue": refusal.continues}
-    return json_answer(value, status=status.code, headers=headers)
+    answer = json_answer(value, status=status.code, headers=headers)
+    answer.warnings = refusal.warnings
+    return answer
 
 
 def status_value(status: Status, *, has_details: bool = False) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from shoal.cluster.apiserver.access.wording import quoted
 from shoal.kube.admission.fields import FieldProblem, invalid_status
 from shoal.kube.errors import Cause, Status, StatusDetails
 
@@ -22,6 +23,8 @@ class Refused(Exception):
         """A token with which a list can go on all the same."""
         self.has_details = has_details
         """Whether the Status has details even where there are none to tell."""
+        self.warnings: list[str] = []
+        """What the client is told besides, as it is of a request that succeeds."""
         super().__init__(status.message)
 
 
@@ -54,6 +57,15 @@ def bad_request(message: str) -> Refused:
     return refused(400, "BadRequest", message)
 
 
+class Unhandled(Refused):
+    """400: an object that cannot be read as what it should be; ``problem`` is what is wrong with it."""
+
+    def __init__(self, stated: str, version: str, kind: str, problem: str) -> None:
+        self.problem = problem
+        message = f'{stated} in version "{version}" cannot be handled as a {kind}: {problem}'
+        super().__init__(Status(code=400, reason="BadRequest", message=message))
+
+
 def unauthorized() -> Refused:
     """401: no credentials that are known here."""
     return refused(401, "Unauthorized", "Unauthorized")
@@ -68,7 +80,7 @@ def forbidden(resource: str, group: str, name: str, why: str) -> Refused:
 
 def not_found(resource: str, group: str, name: str) -> Refused:
     """404: no such object."""
-    message = f'{qualified(resource, group)} "{name}" not found'
+    message = f"{qualified(resource, group)} {quoted(name)} not found"
     return refused(404, "NotFound", message, name=name, group=group, kind=resource)
 
 

@@ -59,6 +59,7 @@ def validate_status(new: Object, _old: Object) -> list[FieldProblem]:
 RULES = {
     ("policy", "PodDisruptionBudget"): Rules(
         name_problems=path_segment_problems,
+        checks_metadata=False,
         validate_create=budget_problems,
         validate_update=budget_problems,
         validate_status=validate_status,

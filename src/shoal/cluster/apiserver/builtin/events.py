@@ -137,6 +137,7 @@ _NEWER_FIELDS = {
 RULES = {
     ("", "Event"): Rules(
         name_problems=path_segment_problems,
+        checks_metadata=False,
         validate_create=event_problems,
         validate_update=lambda new, _old: event_problems(new),
         has_generation=False,
@@ -145,6 +146,7 @@ RULES = {
     ),
     ("events.k8s.io", "Event"): Rules(
         name_problems=path_segment_problems,
+        checks_metadata=False,
         validate_create=validate_newer_create,
         validate_update=validate_newer_update,
         has_generation=False,

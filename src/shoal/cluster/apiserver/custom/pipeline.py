@@ -13,7 +13,7 @@ from shoal.cluster.apiserver.custom.pruning import compile_prune
 from shoal.cluster.apiserver.custom.rules import compile_rule_tree
 from shoal.cluster.apiserver.custom.scale import scale_problems
 from shoal.cluster.apiserver.custom.wording import Check, Problems, Raw
-from shoal.cluster.apiserver.refusals import bad_request
+from shoal.cluster.apiserver.refusals import Unhandled
 from shoal.kube.admission.fields import FieldProblem, Reason
 
 Object = dict[str, Any]
@@ -35,7 +35,7 @@ class Pipeline:
         self, raw: Raw, *, kind: str = "", version: str = "", scale: Raw | None = None, keeps_unknown: bool = False
     ) -> None:
         self.raw = raw
-        self._refused = f'{kind} in version "{version}" cannot be handled as a {kind}: '
+        self._kind, self._version = kind, version
         self._scale = scale
         self._prune = None if keeps_unknown else compile_prune(raw, is_root=True)
         self._default = compile_default(raw)
@@ -57,7 +57,7 @@ class Pipeline:
             self.coerce(value, unknown)
             self.prune(value, unknown)
         except RecursionError:
-            raise bad_request(self._refused + "exceeded max depth") from None
+            raise Unhandled(self._kind, self._version, self._kind, "exceeded max depth") from None
         return value
 
     def prune(self, value: Object, unknown: list[str] | None = None) -> None:
@@ -81,7 +81,7 @@ class Pipeline:
             if self._embedded is not None:
                 self._embedded(value, None, lambda found, place: coerce_metadata(found, place, unknown))
         except ValueError as error:
-            raise bad_request(self._refused + str(error)) from None
+            raise Unhandled(self._kind, self._version, self._kind, str(error)) from None
 
     def validate(self, new: Object, old: Object | None = None) -> list[FieldProblem]:
         """What is wrong with an object, or with the change from the old one; its own metadata is not looked at."""

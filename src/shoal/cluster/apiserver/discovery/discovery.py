@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from shoal.cluster.apiserver.calls import Answer, Call, json_answer, no_such_path
+from shoal.cluster.apiserver.front.negotiation import check_producible, negotiated
 from shoal.cluster.apiserver.kinds.kind import Kind
 from shoal.cluster.apiserver.kinds.registry import Registry
+from shoal.cluster.apiserver.refusals import no_such_route
 
 # An unqualified name means the first group that has it: Kubernetes' own in its order, then the others by name.
 _ORDER = (
@@ -37,7 +39,7 @@ _ORDER = (
     "resource.k8s.io",
 )
 _LAST = ("metrics.k8s.io",)
-_AGGREGATED = re.compile(r"application/json;\s*g=apidiscovery\.k8s\.io;\s*v=(v2|v2beta1);\s*as=APIGroupDiscoveryList")
+_AGGREGATED = re.compile(r"application/json;\s*g=apidiscovery\.k8s\.io;\s*v=v2;\s*as=APIGroupDiscoveryList")
 _VERSION = re.compile(r"^v(\d+)(?:(alpha|beta)(\d+))?$")
 
 
@@ -48,7 +50,7 @@ class Discovery:
         self._registry = registry
         self._generation = -1
         self._groups: dict[str, dict[str, list[Kind]]] = {}
-        self._aggregated: dict[tuple[str, str], tuple[bytes, str]] = {}
+        self._aggregated: dict[str, tuple[bytes, str]] = {}
 
     def paths(self) -> list[str]:
         """The paths of all groups and versions."""
@@ -85,7 +87,8 @@ class Discovery:
     def _root(self, call: Call, *, is_core: bool) -> Answer:
         wanted = _AGGREGATED.search(call.headers.get("accept", "").replace("; ", ";"))
         if wanted is not None:
-            return self._all_at_once(call, wanted[1], is_core=is_core)
+            return self._all_at_once(call, is_core=is_core)
+        negotiated(call.headers.get("accept", ""), tables=False)
         if is_core:
             return json_answer(
                 {
@@ -99,17 +102,17 @@ class Discovery:
         groups = [self._group(group) for group in self._current() if group]
         return json_answer({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 
-    def _all_at_once(self, call: Call, version: str, *, is_core: bool) -> Answer:
+    def _all_at_once(self, call: Call, *, is_core: bool) -> Answer:
         groups = self._current()
-        key = (version, "api" if is_core else "apis")
+        key = "api" if is_core else "apis"
         if key not in self._aggregated:
             items = [_group_item(group, versions) for group, versions in groups.items() if (not group) is is_core]
-            kind = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}"}
+            kind = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2"}
             body = msgspec.json.encode({**kind, "metadata": {}, "items": items})
             self._aggregated[key] = body, f'"{hashlib.sha256(body).hexdigest().upper()}"'
         body, tag = self._aggregated[key]
         headers = {"ETag": tag, "Vary": "Accept", "Cache-Control": "public"}
-        content_type = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+        content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
         if tag in call.headers.get("if-none-match", ""):
             return Answer(status=304, content_type=content_type, headers=headers)
         return Answer(body=body, content_type=content_type, headers=headers)

@@ -68,6 +68,8 @@ class HttpFront:
             call = await self._call(request)
         except web.HTTPRequestEntityTooLarge:
             return await _whole(request, refusal_answer(too_large(f"Request entity too large: limit is {BODY_LIMIT}")))
+        except web.RequestPayloadError:
+            return await _whole(request, refusal_answer(bad_request("the body of the request cannot be read")))
         except ValueError:
             return await _whole(request, refusal_answer(bad_request("the URL cannot be decoded")))
         reply = await self._service.answer(call)

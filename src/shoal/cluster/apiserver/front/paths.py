@@ -15,7 +15,6 @@ from shoal.cluster.apiserver.refusals import method_not_allowed
 MINOR = "36"
 VERSION = f"v1.{MINOR}.4+shoal"
 
-_METRICS = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 _KEYS = "application/jwk-set+json"
 _HEALTH = ("healthz", "livez", "readyz")
 
@@ -55,7 +54,7 @@ class Paths:
             case [health, *which] if health in _HEALTH:
                 return self._health(call, health, which)
             case ["metrics"]:
-                return Answer(body=self._metrics(), content_type=_METRICS)
+                return Answer(body=self._metrics(), content_type="text/plain; version=0.0.4; charset=utf-8")
             case ["openapi", "v3", *_]:
                 return self._openapi.answer(call)
             case ["openapi", "v2"]:

@@ -10,13 +10,14 @@ import msgspec
 import yaml
 
 from shoal.cluster.apiserver.access.user import User
+from shoal.cluster.apiserver.access.wording import quoted
 from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade
 from shoal.cluster.apiserver.front.negotiation import Form, Representation, check_producible, negotiated
 from shoal.cluster.apiserver.front.representation import page, shown, table, unstored_table
 from shoal.cluster.apiserver.front.request_info import RequestInfo
 from shoal.cluster.apiserver.kinds.go_names import internal_name
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
-from shoal.cluster.apiserver.refusals import no_such_route, not_found, refused
+from shoal.cluster.apiserver.refusals import Refused, bad_request, method_not_allowed, no_such_route, not_found, refused
 from shoal.cluster.apiserver.tables import has_table
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, WriteOptions, write_options
 from shoal.cluster.apiserver.verbs.bodies import media_type, read_object
@@ -60,6 +61,14 @@ class Resources:
             user=user,
             call=call,
         )
+        try:
+            return await self._carried_out(asked, info)
+        except Refused as refusal:
+            refusal.warnings = _warnings(asked)
+            raise
+
+    async def _carried_out(self, asked: Asked, info: RequestInfo) -> Answer | Streaming | Upgrade:
+        kind, call = asked.kind, asked.call
         if info.name:
             _check_name(info.name)
         if not kind.is_custom and info.subresource not in _RAW:
@@ -218,7 +227,6 @@ def _representation(asked: Asked) -> Representation:
 
 
 def _encoded(asked: Asked, data: bytes | list[bytes], representation: Representation, *, status: int = 200) -> Answer:
-    warnings = [f"299 - {_quoted(text)}" for text in _shortened(list(dict.fromkeys(asked.warnings)))]
     content_type = "application/json"
     if representation.is_yaml:
         content = b"".join(data) if isinstance(data, list) else data
@@ -227,7 +235,14 @@ def _encoded(asked: Asked, data: bytes | list[bytes], representation: Representa
     elif asked.call.value("pretty") not in ("", "false", "0"):
         content = b"".join(data) if isinstance(data, list) else data
         data = msgspec.json.format(content, indent=2)
-    return Answer(status=status, body=data, content_type=content_type, warnings=warnings)
+    return Answer(status=status, body=data, content_type=content_type, warnings=_warnings(asked))
+
+
+def _warnings(asked: Asked) -> list[str]:
+    """The request's warnings as headers carry them, each once."""
+    if not asked.warnings:
+        return []
+    return [f"299 - {_quoted(text)}" for text in _shortened(list(dict.fromkeys(asked.warnings)))]
 
 
 def _shortened(warnings: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from shoal.cluster.apiserver.kinds.yaml_reader import BadYaml, read_document
 
 _MOST_DUPLICATES = 100
 _SHOWN = 30
+_NO_VERSION = "couldn't get version/kind; json parse error: "
 _MOST_DIGITS = 20
 _LONG_NUMBER = b"0" * 20
 _ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
@@ -28,13 +29,23 @@ _NAMES = {str: "string", bool: "bool", dict: "object", list: "array", int: "numb
 class BadBody(ValueError):
     """A body that cannot be read; ``problem`` is what Kubernetes' decoder says."""
 
-    def __init__(self, problem: str, raw: bytes) -> None:
+    def __init__(self, problem: str, raw: bytes, *, version: str = "", kind: str = "") -> None:
         self.problem = problem
         self.raw = raw
+        self.version, self.kind = version, kind
+        """What the body says that it is, where that could be read."""
         super().__init__(problem)
+
+    @property
+    def plain(self) -> str:
+        """The problem where no object was expected, and so nobody looked for its kind."""
+        return self.problem.removeprefix(_NO_VERSION)
 
     def unrecognized(self, kind: str) -> str:
         """The message of the 400 where an object of this kind was expected."""
+        if self.kind:
+            version = self.version.rpartition("/")[2]
+            return f'{self.kind} in version "{version}" cannot be handled as a {kind}: {self.problem}'
         return f"the object provided is unrecognized (must be of type {kind}): {self.problem} ({_summary(self.raw)})"
 
 
@@ -151,7 +162,7 @@ def _valid(text: str) -> str:
 
 
 def _no_version(problem: str, raw: bytes) -> BadBody:
-    return BadBody(f"couldn't get version/kind; json parse error: {problem}", raw)
+    return BadBody(_NO_VERSION + problem, raw)
 
 
 def _summary(raw: bytes) -> str:

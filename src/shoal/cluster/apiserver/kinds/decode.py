@@ -163,7 +163,7 @@ def _compile_any(schema: Schema) -> tuple[Reader, Zero]:
 
 def _list_reader(schema: Schema, items: Schema) -> Reader:
     read, zero = _compiled(items)
-    zero = _none if items.is_pointer else zero
+    zero = _none if items.is_pointer else _zero_in_protobuf(items, zero)
     go_type = schema.go_type
     is_text = items.type == "string" and not items.format
 
@@ -179,7 +179,7 @@ def _list_reader(schema: Schema, items: Schema) -> Reader:
 
 def _map_reader(schema: Schema, values: Schema) -> Reader:
     read, zero = _compiled(values)
-    zero = _none if values.is_pointer else zero
+    zero = _none if values.is_pointer else _zero_in_protobuf(values, zero)
     if values.type == "array":
         # A list in a map is a message in protobuf, which is there even if it is empty.
         read, zero = _never_nil(read), list
@@ -194,6 +194,11 @@ def _map_reader(schema: Schema, values: Schema) -> Reader:
         return {key: zero() if item is None else read(item, dropped) for key, item in value.items()} or None
 
     return read_map
+
+
+def _zero_in_protobuf(schema: Schema, zero: Zero) -> Zero:
+    """What a null item of a list or a map is: bytes are there, even if they are none."""
+    return str if schema.format == "byte" else zero
 
 
 def _never_nil(read: Reader) -> Reader:

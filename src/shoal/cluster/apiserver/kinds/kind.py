@@ -33,6 +33,9 @@ class Rules:
     validate_update: Callable[[Object, Object], list[FieldProblem]] = lambda _new, _old: []
     validate_status: Callable[[Object, Object], list[FieldProblem]] = lambda _new, _old: []
     warnings: Callable[[Object], list[str]] = lambda _new: []
+    checks_metadata: bool = True
+    """Whether the kind's own validation looks at metadata too: its problems are told with all others, and finalizers
+    need a prefix. Otherwise metadata count only where the rest is right, and finalizers are free."""
     has_generation: bool = True
     """Whether metadata.generation counts the changes outside metadata and status."""
     keeps_status: bool = False

@@ -45,23 +45,24 @@ def read_protobuf(raw: bytes, schema_of: Callable[[str, str], Schema | None]) ->
         shown = " ".join(str(byte) for byte in PREFIX)
         problem = f"provided data does not appear to be a protobuf message, expected prefix [{shown}]"
         raise BadBody(problem if raw else "empty data", raw)
+    version, kind = "", ""
     try:
         envelope = _message(raw[len(PREFIX) :], _ENVELOPE, {})
         version, kind = envelope.get("apiVersion", ""), envelope.get("kind", "")
         schema = schema_of(version, kind)
         if schema is None:
             problem = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
-            raise BadBody(problem, raw)
+            raise BadBody(problem, raw, version=version, kind=kind)
         value = _message(envelope.get("raw", b""), _fields(schema), {})
     except _Malformed as error:
-        raise BadBody(str(error), raw) from error
+        raise BadBody(str(error), raw, version=version, kind=kind) from error
     except RecursionError as error:
-        raise BadBody("exceeded max depth", raw) from error
+        raise BadBody("exceeded max depth", raw, version=version, kind=kind) from error
     stated = {name: said for name, said in (("apiVersion", version), ("kind", kind)) if said}
     try:
         read: dict[str, Any] = decode(schema, stated | value, [])
     except WrongType as error:
-        raise BadBody(str(error), raw) from error
+        raise BadBody(str(error), raw, version=version, kind=kind) from error
     return read
 
 

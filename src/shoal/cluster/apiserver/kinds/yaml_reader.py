@@ -209,6 +209,8 @@ def _resolved(text: str) -> Any:
         raise BadYaml(f"json: unsupported value: {_NOT_FINITE[text]}")
     digits = text.replace("_", "")
     if whole := _INTEGER.fullmatch(digits):
+        if len(digits) > _LONGEST_NUMBER:
+            return text
         sign, *parts = whole.groups()
         number = next(int(part, base) for part, base in zip(parts, (16, 2, 8, 8, 10), strict=True) if part is not None)
         number = -number if sign == "-" else number

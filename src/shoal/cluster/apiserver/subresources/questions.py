@@ -10,7 +10,7 @@ from shoal.api.meta import now as utc_now
 from shoal.cluster.apiserver.access import reviews
 from shoal.cluster.apiserver.access.authentication import Authenticator
 from shoal.cluster.apiserver.access.authorization import Authorizer
-from shoal.cluster.apiserver.access.tokens import TokenSigner
+from shoal.cluster.apiserver.access.tokens import DEFAULT_SECONDS, TokenSigner
 from shoal.cluster.apiserver.apply import record_update
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.kinds.tables import type_schema
@@ -70,6 +70,8 @@ class Questions:
         asked.options = write_options(asked.call, "CreateOptions")
         schema = type_schema(TOKEN_REQUEST)
         body = read_other(asked, schema, "authentication.k8s.io/v1", "TokenRequest")
+        if body["spec"].get("expirationSeconds") is None:
+            body["spec"]["expirationSeconds"] = DEFAULT_SECONDS
         record_update(
             schema, None, body, manager=asked.options.manager, subresource="token", now=format_time(self._clock())
         )

@@ -8,16 +8,24 @@ import msgspec
 
 from shoal.api.meta import LabelSelector, Selector
 from shoal.cluster.apiserver.apply import apply, entries_for_scale, entries_from_scale, record_update
-from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json
 from shoal.cluster.apiserver.kinds.decode import WrongType, decode
 from shoal.cluster.apiserver.kinds.kind import Kind, Object, ScalePaths
 from shoal.cluster.apiserver.kinds.tables import type_schema
 from shoal.cluster.apiserver.patches import json_patch, merge_patch, strategic_merge
-from shoal.cluster.apiserver.refusals import bad_request, conflict, internal_error, invalid, not_found
+from shoal.cluster.apiserver.refusals import conflict, internal_error, invalid, not_found
 from shoal.cluster.apiserver.storage import Changed, Record
-from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, field_checks, write_options
+from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, write_options
 from shoal.cluster.apiserver.verbs.bodies import media_type, read_other
-from shoal.cluster.apiserver.verbs.patching import APPLY_PATCH, JSON_PATCH, MERGE_PATCH, patch_language, read_apply
+from shoal.cluster.apiserver.verbs.patching import (
+    APPLY_PATCH,
+    JSON_PATCH,
+    MERGE_PATCH,
+    check_patched,
+    patch_language,
+    read_apply,
+    read_patch,
+    wrong_patch,
+)
 from shoal.cluster.apiserver.verbs.updating import match_name, replace
 from shoal.cluster.apiserver.verbs.writing import Workshop, live_object
 from shoal.kube.admission.fields import invalid as invalid_field
@@ -141,10 +149,7 @@ class ScaleSubresource:
 
 def _patched(asked: Asked, language: str, scale: Object) -> Object:
     schema = type_schema(SCALE)
-    try:
-        read, unknown = read_json(asked.call.body)
-    except BadBody as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+    read, odd = read_patch(asked, language)
     if language == JSON_PATCH:
         value = json_patch(scale, read)
     elif language == MERGE_PATCH:
@@ -152,10 +157,10 @@ def _patched(asked: Asked, language: str, scale: Object) -> Object:
     else:
         value = strategic_merge(scale, read, schema)
     try:
-        wanted: Object = decode(schema, value, unknown)
+        wanted: Object = decode(schema, value, odd)
     except WrongType as error:
-        raise bad_request(str(error)) from None
-    field_checks(asked, unknown)
+        raise wrong_patch(language, read, str(error)) from None
+    check_patched(asked, language, read, odd)
     return wanted
 
 

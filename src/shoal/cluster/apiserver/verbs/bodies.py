@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Any
 
 from shoal.cluster.apiserver.calls import Call
 from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json, read_yaml, version_and_kind
 from shoal.cluster.apiserver.kinds.decode import WrongType, decode
+from shoal.cluster.apiserver.kinds.go_names import internal_name
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.cluster.apiserver.kinds.protobuf import read_protobuf
 from shoal.cluster.apiserver.kinds.tables import body_schema
-from shoal.cluster.apiserver.refusals import bad_request, invalid, unsupported_media_type
+from shoal.cluster.apiserver.refusals import Unhandled, bad_request, invalid, unsupported_media_type
 from shoal.cluster.apiserver.schema import Schema
 from shoal.cluster.apiserver.verbs.asked import Asked, field_checks
 from shoal.kube.admission.fields import invalid as invalid_field
@@ -18,11 +21,19 @@ from shoal.kube.admission.fields import invalid as invalid_field
 _JSON = "application/json"
 _YAML = "application/yaml"
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
+_PARAMETERS = re.compile(r"""(\s*;\s*[^\s;="]+=([^\s;="]+|"[^"]*"))*\s*;?\s*""")
 
 
 def media_type(header: str) -> str:
     """A Content-Type without its parameters; JSON where there is none."""
     return header.partition(";")[0].strip().lower() or _JSON
+
+
+@lru_cache(maxsize=256)
+def _body_type(header: str) -> str:
+    """The media type of a body; one whose parameters cannot be read is none at all."""
+    media, separator, parameters = header.partition(";")
+    return media_type(media) if _PARAMETERS.fullmatch(separator + parameters) else ""
 
 
 def read_value(call: Call, kind: str, *, is_custom: bool = False) -> tuple[Any, list[str]]:
@@ -35,7 +46,7 @@ def read_value(call: Call, kind: str, *, is_custom: bool = False) -> tuple[Any, 
 
 def read_body(call: Call, *, is_custom: bool = False) -> tuple[Any, list[str]]:
     """The same; raises BadBody where it cannot be read."""
-    match media_type(call.headers.get("content-type", "")):
+    match _body_type(call.headers.get("content-type", "")):
         case "application/json":
             return read_json(call.body)
         case "application/yaml":
@@ -51,7 +62,7 @@ def read_object(asked: Asked) -> Object:
     value, unknown = read_value(asked.call, kind.kind, is_custom=kind.is_custom)
     value = _checked(asked, value)
     new = completed(kind, value, unknown)
-    field_checks(asked, unknown)
+    field_checks(asked, unknown, prefix=_strict(kind.version, kind.kind))
     return new
 
 
@@ -65,23 +76,29 @@ def read_other(asked: Asked, schema: Schema, api_version: str, kind: str) -> Obj
     try:
         new: Object = decode(schema, value or {}, unknown)
     except WrongType as error:
-        version = api_version.rpartition("/")[2]
-        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {error}') from None
-    field_checks(asked, unknown)
+        raise Unhandled(kind, api_version.rpartition("/")[2], kind, str(error)) from None
+    field_checks(asked, unknown, prefix=_strict(api_version.rpartition("/")[2], kind))
     new["apiVersion"], new["kind"] = version or api_version, stated or kind
     return new
+
+
+def _strict(version: str, kind: str) -> str:
+    return f'{kind} in version "{version}" cannot be handled as a {kind}: strict decoding error: '
 
 
 def check_type(kind: Kind, api_version: str, name: str, object_name: str = "") -> None:
     """Refuses an object of another kind or version than the URL's."""
     if kind.is_custom and name != kind.kind and api_version == kind.api_version:
         raise invalid(name, kind.group, object_name, [invalid_field("kind", name, f"must be {kind.kind}")])
-    if api_version and name and name != kind.kind:
+    if api_version and name and not kind.is_custom and (api_version, name) != (kind.api_version, kind.kind):
+        problem = ""
         version = api_version.rpartition("/")[2]
-        raise bad_request(
-            f'{name} in version "{version}" cannot be handled as a {kind.kind}: converting ({api_version}.{name}) to '
-            f"({kind.api_version}.{kind.kind}): unknown conversion"
-        )
+        if body_schema(api_version, name) is None:
+            problem = f'no kind "{name}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+        elif name != kind.kind:
+            problem = f"converting ({version}.{name}) to ({internal_name(kind)}): unknown conversion"
+        if problem:
+            raise Unhandled(name, version, kind.kind, problem)
     if api_version and api_version != kind.api_version:
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
@@ -99,8 +116,7 @@ def completed(kind: Kind, value: Object, unknown: list[str]) -> Object:
     try:
         new: Object = decode(kind.schema, value, unknown)
     except WrongType as error:
-        problem = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error}'
-        raise bad_request(problem) from None
+        raise Unhandled(kind.kind, kind.version, kind.kind, str(error)) from None
     kind.rules.defaults(new)
     return new
 

@@ -145,10 +145,17 @@ def _complete(workshop: Workshop, asked: Asked, new: Object) -> None:
 
 def _validate(asked: Asked, new: Object) -> None:
     kind = asked.kind
-    problems = validate_metadata(
-        new, namespaced=kind.namespaced, name_problems=kind.rules.name_problems, is_custom=kind.is_custom
-    )
-    problems += kind.rules.validate_create(new)
+    rules, is_strict = kind.rules, kind.rules.checks_metadata
+    problems = [] if is_strict else rules.validate_create(new)
+    if not problems:
+        problems = validate_metadata(
+            new,
+            namespaced=kind.namespaced,
+            name_problems=rules.name_problems,
+            is_custom=kind.is_custom or not is_strict,
+        )
+    if is_strict:
+        problems += rules.validate_create(new)
     if problems:
         raise invalid(kind.kind, kind.group, new["metadata"].get("name", ""), problems)
     asked.warnings.extend(kind.rules.warnings(new))

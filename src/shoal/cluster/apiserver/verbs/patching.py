@@ -5,17 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from shoal.cluster.apiserver.apply import apply
-from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json, read_yaml
+from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json, read_yaml, version_and_kind
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
 from shoal.cluster.apiserver.patches import json_patch, merge_patch, strategic_merge
+from shoal.cluster.apiserver.patches.go_text import shown
 from shoal.cluster.apiserver.patches.json_patch import unknown_fields
-from shoal.cluster.apiserver.refusals import bad_request, conflict, not_found, unsupported_media_type
+from shoal.cluster.apiserver.refusals import (
+    Refused,
+    Unhandled,
+    bad_request,
+    conflict,
+    invalid,
+    not_consumable,
+    not_found,
+    unsupported_media_type,
+)
 from shoal.cluster.apiserver.storage import Changed
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, field_checks, strict_refusal
 from shoal.cluster.apiserver.verbs.bodies import check_type, completed, media_type
 from shoal.cluster.apiserver.verbs.creating import create, match_namespace
 from shoal.cluster.apiserver.verbs.updating import match_name, replace
 from shoal.cluster.apiserver.verbs.writing import Workshop, live_object
+from shoal.kube.admission.fields import invalid as invalid_field
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -29,10 +40,10 @@ _GO_NAMES = {str: "string", bool: "bool", int: "number", float: "number"}
 async def patch(workshop: Workshop, asked: Asked) -> Outcome:
     """Changes an object by the request's patch; an apply also creates it."""
     language = patch_language(asked.kind, asked.call.headers.get("content-type", ""))
-    read = (
+    read: Any = (
         read_apply(asked, asked.kind.api_version, asked.kind.kind)
         if language == APPLY_PATCH
-        else _read_patch(asked, language)
+        else read_patch(asked, language)
     )
     kind, store = asked.kind, workshop.state.store
     for _ in range(_ATTEMPTS):
@@ -61,7 +72,7 @@ def patch_language(kind: Kind, content_type: str) -> str:
     known.append(APPLY_PATCH)
     language = media_type(content_type)
     if language not in known:
-        raise unsupported_media_type(known)
+        raise unsupported_media_type(known) if kind.is_custom else not_consumable()
     return language
 
 
@@ -78,15 +89,29 @@ def apply_to_value(language: str, value: Object, read: Any, kind: Kind) -> Objec
     return patched
 
 
-def _read_patch(asked: Asked, language: str) -> Any:
+def read_patch(asked: Asked, language: str) -> tuple[Any, list[str]]:
+    """A patch in any language but apply, and what strict validation finds in the patch itself."""
     try:
-        value, duplicates = read_json(asked.call.body)
+        value, odd = read_json(asked.call.body)
     except BadBody as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+        raise bad_request(("" if language == STRATEGIC_MERGE_PATCH else "error decoding patch: ") + error.plain) from None
     if language == JSON_PATCH and asked.options.validation != "Ignore":
-        duplicates += unknown_fields(value)
-    field_checks(asked, duplicates)
-    return value
+        odd += unknown_fields(value)
+    return value, odd
+
+
+def wrong_patch(language: str, read: Any, problem: str) -> Refused:
+    """422: what a patch makes of the object is none of its kind, or says what strict validation does not let pass."""
+    # The whole object after the patch, which Kubernetes tells here, would help nobody.
+    value = shown(read) if language == STRATEGIC_MERGE_PATCH else "{...}"
+    return invalid("", "", "", [invalid_field("patch", value, problem)])
+
+
+def check_patched(asked: Asked, language: str, read: Any, odd: list[str]) -> None:
+    """Refuses, tells or passes over what is odd about a patch and what it makes, as the request asks."""
+    if odd and asked.options.validation == "Strict":
+        raise wrong_patch(language, read, "strict decoding error: " + ", ".join(odd))
+    field_checks(asked, odd)
 
 
 def read_apply(asked: Asked, api_version: str, kind: str) -> Object:
@@ -121,15 +146,18 @@ def _check_applied(asked: Asked, value: Object, api_version: str, kind: str) -> 
         raise bad_request(f"the name of the object ({stated}) does not match the name on the URL ({asked.name})")
 
 
-def _patched(asked: Asked, language: str, live: Object, read: Any) -> Object:
-    kind = asked.kind
+def _patched(asked: Asked, language: str, live: Object, patch: tuple[Any, list[str]]) -> Object:
+    kind, (read, odd) = asked.kind, patch
     value = apply_to_value(language, live, read, kind)
     if not isinstance(value.get("metadata"), dict):
         value["metadata"] = {}
-    check_type(kind, value.get("apiVersion", ""), value.get("kind", ""))
-    unknown: list[str] = []
-    new = completed(kind, value, unknown)
-    field_checks(asked, unknown)
+    odd = list(odd)
+    try:
+        check_type(kind, *version_and_kind(value, asked.call.body))
+        new = completed(kind, value, odd)
+    except (BadBody, Unhandled) as error:
+        raise wrong_patch(language, read, error.problem) from None
+    check_patched(asked, language, read, odd)
     match_name(asked, new)
     match_namespace(asked, new)
     return new

@@ -69,6 +69,10 @@ async def update(workshop: Workshop, asked: Asked, new: Object) -> Outcome:
     previous = store.latest(kind.storage, asked.namespace, asked.name)
     if previous is None:
         if kind.rules.create_on_update and not asked.subresource:
+            if uid := new["metadata"].get("uid"):
+                why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: "
+                raise conflict(kind.resource, kind.group, asked.name, why)
+            new["metadata"].pop("resourceVersion", None)
             return await create(workshop, asked, new)
         raise not_found(kind.resource, kind.group, asked.name)
     _check_identity(asked, new, previous)
@@ -157,7 +161,8 @@ def match_name(asked: Asked, new: Object) -> None:
     if given and given != asked.name:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({asked.name})")
     if not given:
-        raise bad_request("the name of the object (based on URL) was undeterminable: name must be provided")
+        problem = f"the name of the object ({asked.name} based on URL) was undeterminable: name must be provided"
+        raise bad_request(problem)
 
 
 def _check_version(asked: Asked, new: Object, live: Object) -> None:
@@ -225,7 +230,7 @@ def _spec_differs(kind: Kind, new: Object, live: Object) -> bool:
 
 def _validate(asked: Asked, new: Object, live: Object) -> None:
     kind = asked.kind
-    problems = validate_metadata_update(new, live, is_custom=kind.is_custom)
+    problems = validate_metadata_update(new, live, is_custom=kind.is_custom or not kind.rules.checks_metadata)
     if special := SPECIAL_UPDATES.get((kind.storage, asked.subresource)):
         problems += special.validate(new, live)
     elif asked.subresource == "status":
