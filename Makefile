@@ -43,6 +43,7 @@ bench: $(BENCH_VENV)/.ready kube-binaries ## measure what the README claims, aga
 
 kube-binaries: setup ## build a real Kubernetes, etcd, helm and kwok into the cache (minutes, once)
 	@$(VENV)/bin/python tests/support/kube_binaries.py
+	@$(VENV)/bin/python tests/support/kubectl_minors.py
 
 kind-tables: kube-binaries ## make the API server's tables of built-in kinds anew, from Go's types and a real server
 	@$(VENV)/bin/python -m tests.support.kind_tables.generate

@@ -22,7 +22,7 @@ WATCHERS = 50
 class Sizes:
     """How much is done."""
 
-    seconds: float = 2.5
+    seconds: float = 2.0
     """For each kind of request."""
     pods: int = 10_000
     """In the list."""

@@ -22,7 +22,7 @@ def reference(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> I
         yield server
 
 
-@pytest.fixture(scope="session", params=[OWN, OTHER])
+@pytest.fixture(scope="session", params=[OWN, pytest.param(OTHER, marks=pytest.mark.slow)])
 def kubectl_binary(request: pytest.FixtureRequest) -> Path:
     """kubectl as it is released: of the server's own minor, and of another one."""
     path = kube_binaries.binary("kubectl") if request.param == OWN else kubectl_minors.other_kubectl()

@@ -16,7 +16,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,25 +80,31 @@ class Place:
     def run(
         self, *words: str, stdin: str = "", variables: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.folder),
-            "KUBECONFIG": str(self.kubeconfig),
-            "KUBECACHEDIR": str(self.folder.parent / "cache"),
-            "KUBECTL_KUBERC": "false",
-            "TMPDIR": str(self.folder),
-            **(variables or {}),
-        }
         return subprocess.run(
-            [str(self.binary), f"--namespace={self.namespace}", *words],
+            self.command(*words),
             cwd=self.folder,
             input=stdin,
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
-            env=environment,
+            env=self.environment(variables or {}),
         )
+
+    def command(self, *words: str) -> list[str]:
+        return [str(self.binary), f"--namespace={self.namespace}", *words]
+
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """What kubectl sees of the machine: nothing of the user's own settings."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "KUBECONFIG": str(self.kubeconfig),
+            "KUBECACHEDIR": str(self.folder.parent / "cache"),
+            "KUBECTL_KUBERC": "false",
+            "TMPDIR": str(self.folder),
+            **variables,
+        }
 
 
 # Groups and kinds that one of the two servers has alone.
@@ -117,7 +123,7 @@ def _readable(words: list[str], stdout: str) -> str:
     if words[1] in ("api-resources", "api-versions"):
         return "".join(line for line in stdout.splitlines(keepends=True) if not _OTHERS_KINDS.search(line))
     if "--raw" in words and stdout.startswith("{"):
-        return json.dumps(json.loads(stdout), sort_keys=True, indent=1) + "\n"
+        return json.dumps(_with_sorted_managers(json.loads(stdout)), sort_keys=True, indent=1) + "\n"
     if "--show-managed-fields" in words and stdout:
         return yaml.safe_dump(_with_sorted_managers(yaml.safe_load(stdout)))
     return stdout
@@ -126,7 +132,7 @@ def _readable(words: list[str], stdout: str) -> str:
 def _with_sorted_managers(value: Any) -> Any:
     """Managers stand in the order of their seconds, which is one of chance for two within a second."""
     for each in value.get("items", [value]):
-        each["metadata"].get("managedFields", []).sort(
+        each.get("metadata", {}).get("managedFields", []).sort(
             key=lambda entry: [entry.get(key, "") for key in ("operation", "manager", "subresource")]
         )
     return value
@@ -143,7 +149,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", "<time>"),
     (rf"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d ({_MONTHS}) 20\d\d \d\d:\d\d:\d\d [+-]\d{{4}}", "<time>"),
     (r"\bey[\w-]+\.ey[\w-]+\.[\w-]+", "<token>"),
-    (r'(resourceVersion"?: *")\d+', r"\1<version>"),
+    (r"""(resourceVersion"?: *["'])\d+""", r"\1<version>"),
     (r'(resourceVersion"?: *)[1-9]\d*', r"\1<version>"),
     (r"\b10\.96\.\d+\.\d+\b", "<address>"),
     (r"\b127\.0\.0\.1:\d{4,5}", "<server>"),
@@ -154,13 +160,18 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(Expected resource version to be 1, was )\d+", r"\1<version>"),
     (r'(resourceVersion\\": *\\")\d+', r"\1<version>"),
     (r"(Resource Version:\s+)\d+", r"\1<version>"),
+    (r"(v\d+\.\d+\.\d+)\+shoal\b", r"\1"),
+    (r"(?m)^(  (buildDate|compiler|gitCommit|goVersion|platform):) .*", r"\1 <build>"),
     (r"\b3[0-2]\d{3}\b", "<node port>"),
     (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access-<random>"),
     (r"(/tmp/|\S*/)(kubectl|LIVE|MERGED)[\w.-]*-\d+", r"\2-<random>"),
     (r"\b(LIVE|MERGED)-\d+", r"\1-<random>"),
     (r'("?continue"?: *")[^"]+', r"\1<continue>"),
     (r"(?m)(?<=\s)(\d+[smhd])+( \(x\d+ over (\d+[smhd])+\))?(?=\s|$)", "<age>"),
+    (r"(?m)^(stderr: )?I\d{4} [\d:.]+ .*\n", r"\1"),  # the client's own log, of a race with its own deadline
     (r"(?m)(^\* .*\n)+", _sorted_problems),
+    (r'(patch: Invalid value: )"\{.*\}(?=": json: )', r'\1"{...}'),
+    (r"(?m)^(\s+targetPort: )\d{4,5}$", r"\1<port>"),
     # The difference is told in the names of Go's internal fields.
     (r"(?s)(may not (?:be changed|change fields)[^\n]*\n)@@ .*?(?=exit code)", r"\1"),
     (r"(?<=\S) {2,}", "  "),  # the width of a column follows what is in it

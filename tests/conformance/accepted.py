@@ -19,6 +19,29 @@ class Accepted:
     why: str
 
 
+# Steps that patch strategically with a value of the wrong type: the patch as it is told, and what ours says of it.
+_WRONG_TYPES = (
+    (
+        "strategic patch directives",
+        6,
+        "map[data:map[$retainKeys:[x] x:1]]",
+        "json: cannot unmarshal array into Go struct field ConfigMap.data of type string",
+    ),
+    (
+        "strategic patches that fail",
+        4,
+        "map[spec:map[template:map[spec:map[containers:map[name:main]]]]]",
+        "json: cannot unmarshal object into Go struct field PodSpec.spec.template.spec.containers of type "
+        "[]v1.Container",
+    ),
+    (
+        "strategic patches that fail",
+        5,
+        "map[spec:map[replicas:many]]",
+        "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+    ),
+)
+
 CLIENTS_FAULT = "a version that is no number is the client's fault, and 5xx would make clients try again"
 
 ACCEPTED = (
@@ -50,6 +73,93 @@ ACCEPTED = (
         for step, version in ((3, "junk"), (4, "-1"))
     ),
     Accepted(
+        "optimistic concurrency",
+        5,
+        {
+            "status": 409,
+            "body.code": 409,
+            "body.reason": "Conflict",
+            "body.details": {"kind": "configmaps", "name": "one"},
+            "body.message": 'Operation cannot be fulfilled on configmaps "one": the object has been modified; please '
+            "apply your changes to the latest version and try again",
+        },
+        CLIENTS_FAULT,
+    ),
+    Accepted(
+        "optimistic concurrency",
+        7,
+        {
+            "body.message": 'Operation cannot be fulfilled on configmaps "one": Precondition failed: UID in '
+            "precondition: 11111111-2222-3333-4444-555555555555, UID in object meta: <uid 1>"
+        },
+        "it has no keys in etcd to tell of",
+    ),
+    *(
+        Accepted(
+            story,
+            step,
+            {
+                "body.details.causes": [
+                    {
+                        "reason": "FieldValueInvalid",
+                        "field": "patch",
+                        "message": f'Invalid value: "{patch}": {problem}',
+                    }
+                ],
+                "body.message": f' "" is invalid: patch: Invalid value: "{patch}": {problem}',
+            },
+            "the real server does not say which field it is that has the wrong type",
+        )
+        for story, step, patch, problem in _WRONG_TYPES
+    ),
+    Accepted(
+        "watches of metadata alone",
+        3,
+        {
+            "status": 406,
+            "body": {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Failure",
+                "message": "you requested PartialObjectMetadataList, but the requested object is not a list "
+                "(*core.ConfigMap)",
+                "reason": "NotAcceptable",
+                "code": 406,
+            },
+        },
+        "it says why there is nothing to watch, where the real server ends the watch at once without a word",
+    ),
+    *(
+        Accepted(
+            story,
+            step,
+            {f"body.{place}": None},
+            "an empty list that nobody gets to see again belongs to nobody",
+        )
+        for story, step, place in (
+            ("tables of small kinds", 13, "metadata.managedFields"),
+            ("tables of small kinds", 14, "rows.0.object.metadata.managedFields"),
+            ("tables of other groups", 1, "metadata.managedFields"),
+            ("tables of other groups", 2, "rows.0.object.metadata.managedFields"),
+        )
+    ),
+    Accepted(
+        "tables of workloads",
+        8,
+        {"body.rows.0.object.metadata.annotations": {"deprecated.daemonset.template.generation": "1"}},
+        "the metadata of a table's rows is that of the objects",
+    ),
+    Accepted(
+        "numbers at the edge",
+        4,
+        {
+            "body.message": 'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number 1e+20 into '
+            "Go struct field PodSpec.spec.activeDeadlineSeconds of type int64"
+        },
+        "a number of more than 64 bits is told as it was understood, not as it was written",
+    ),
+    Accepted(
         "a resource version is not set by who creates",
         1,
         {"status": 400, "body.code": 400, "body.reason": "BadRequest"},
@@ -71,6 +181,34 @@ ACCEPTED = (
             ]
         },
         "it serves the Workload kind, which a real server has behind a feature gate",
+    ),
+    Accepted(
+        "open api documents",
+        1,
+        {"headers.Content-Type": "application/json", "body": ["api/v1", "apis/apps/v1"]},
+        "JSON is called JSON; and it describes the kinds, not discovery, which clients know by heart",
+    ),
+    *(
+        Accepted(
+            "open api documents",
+            step,
+            {
+                "body.delete.parameters": [
+                    "dryRun",
+                    "gracePeriodSeconds",
+                    "orphanDependents",
+                    "propagationPolicy",
+                ]
+            },
+            "it has no objects that it cannot read, and so no way to delete them all the same",
+        )
+        for step in (8, 9)
+    ),
+    Accepted(
+        "open api documents",
+        10,
+        {"body": "404 page not found\n", "headers.Content-Type": "text/plain; charset=utf-8"},
+        "a 404 says so, as everywhere else",
     ),
     Accepted(
         "health and version",
@@ -112,7 +250,7 @@ def _shortened(match: re.Match[str]) -> str:
 def _put(answer: Any, path: str, value: Any) -> None:
     *way, last = path.split(".")
     for name in way:
-        answer = answer[name]
+        answer = answer[int(name)] if isinstance(answer, list) else answer[name]
     assert answer.get(last) != value, f"{path} is no difference any more: take it out of accepted.py"
     if value is None:
         del answer[last]

@@ -27,7 +27,9 @@ _CURRENT = re.compile(r"(current: |resource version: \d+ \()\d+")
 _VERSION_IN_TEXT = re.compile(r'(ResourceVersion in record \(|resourceVersion\\*":\\*")(\d+)')
 # Objects in Go's own notation, and diffs of those: words for a person, in names that no client knows.
 _GO_DIFF = re.compile(r"\n@@ .*", re.DOTALL)
-_GO_OBJECT = re.compile(r"(spec\.template(?:\.spec)?: Invalid value: )\{.*?\}(: field is immutable)", re.DOTALL)
+_GO_OBJECT = re.compile(
+    r'(Invalid value: )\{"(?:Volumes|volumes|initContainers|containers)":.*?\}(: field is immutable)'
+)
 _AGE = re.compile(r"(\d+[smh])+|<invalid>")
 _NODE_PORTS = ("nodePort", "healthCheckNodePort")
 _NODE_PORT_RANGE = range(30000, 32768)

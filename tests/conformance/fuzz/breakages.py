@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 # Names and what nobody edits: breaking these would end a sequence or say nothing about the server.
-_LEFT_ALONE = frozenset({"managedFields", "uid", "resourceVersion", "creationTimestamp", "namespace"})
+_LEFT_ALONE = frozenset({"managedFields", "uid", "resourceVersion", "creationTimestamp", "namespace", "generateName"})
 _VALUES: dict[str, Any] = {
     "null": None,
     "map": {},

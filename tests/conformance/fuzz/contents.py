@@ -85,26 +85,26 @@ requirements = some(
         one_of_these("cpu", "memory", "example.com/gpu"), one_of_these("2", 2, "2000m", "2e0", "1"), max_size=2
     ),
 )
-probes = some(
-    httpGet=having({"port": one_of_these(80, "http", "80")}, path=one_of_these("/x", "")),
-    tcpSocket=having({"port": one_of_these(80, "http")}),
-    exec=some(command=st.lists(words, max_size=2)),
-    periodSeconds=small,
-    initialDelaySeconds=small,
-    successThreshold=small,
+handlers = st.one_of(
+    having({"httpGet": having({"port": one_of_these(80, "http", "80")}, path=one_of_these("/x", ""))}),
+    having({"tcpSocket": having({"port": one_of_these(80, "http")})}),
+    having({"exec": having({"command": st.lists(words, min_size=1, max_size=2)})}),
 )
-environment = st.lists(
-    having(
-        {"name": one_of_these("A", "B", "C")},
-        value=words,
-        valueFrom=st.one_of(
-            st.builds(lambda name, key: {"configMapKeyRef": {"name": name, "key": key}}, words, keys),
-            st.builds(
-                lambda path: {"fieldRef": {"fieldPath": path}},
-                one_of_these("metadata.name", "spec.nodeName", "metadata.uid", "nope"),
-            ),
-        ),
+probes = st.builds(
+    lambda handler, times: {**handler, **times},
+    handlers,
+    some(periodSeconds=small, initialDelaySeconds=small, failureThreshold=small),
+)
+sources = st.one_of(
+    st.builds(lambda name, key: {"configMapKeyRef": {"name": name, "key": key}}, words, keys),
+    st.builds(
+        lambda path: {"fieldRef": {"fieldPath": path}}, one_of_these("metadata.name", "spec.nodeName", "metadata.uid")
     ),
+    st.just({"fieldRef": {"fieldPath": "nope"}}),
+)
+variables = one_of_these("A", "B", "C")
+environment = st.lists(
+    st.one_of(having({"name": variables}, value=words), having({"name": variables, "valueFrom": sources})),
     max_size=3,
 )
 containers = st.lists(
@@ -114,7 +114,12 @@ containers = st.lists(
         args=st.lists(words, max_size=2),
         env=environment,
         ports=st.lists(
-            having({"containerPort": ports}, name=one_of_these("http", "dns"), protocol=protocols, hostPort=ports),
+            having(
+                {"containerPort": ports},
+                name=one_of_these("http", "dns"),
+                protocol=protocols,
+                hostPort=one_of_these(80, 8080),
+            ),
             max_size=3,
         ),
         resources=requirements,
@@ -157,10 +162,8 @@ volumes = st.lists(
 tolerations = st.lists(
     some(
         key=keys,
-        operator=one_of_these("Exists", "Equal"),
-        value=words,
+        operator=one_of_these("Exists", "Equal", "Exists"),
         effect=one_of_these("NoSchedule", "NoExecute"),
-        tolerationSeconds=small,
     ),
     max_size=2,
 )
@@ -168,8 +171,8 @@ node_terms = st.lists(
     st.builds(
         lambda key, operator, values: {"matchExpressions": [{"key": key, "operator": operator, "values": values}]},
         keys,
-        one_of_these("In", "NotIn", "Gt", "Exists"),
-        st.lists(words, max_size=2),
+        one_of_these("In", "NotIn"),
+        st.lists(words, min_size=1, max_size=2),
     ),
     min_size=1,
     max_size=2,
@@ -189,6 +192,20 @@ affinities = some(
 
 
 def pod_specs(*policies: str) -> Strategy:
+    """Specs in which every mount has its volume."""
+    return _free_pod_specs(*policies).map(_with_mounted)
+
+
+def _with_mounted(spec: dict[str, Any]) -> dict[str, Any]:
+    rows = [*spec["containers"], *spec.get("initContainers", ())]
+    mounted = {mount["name"] for row in rows for mount in row.get("volumeMounts", ())}
+    missing = sorted(mounted - {volume["name"] for volume in spec.get("volumes", ())})
+    if not missing:
+        return spec
+    return {**spec, "volumes": [*spec.get("volumes", ()), *({"name": name, "emptyDir": {}} for name in missing)]}
+
+
+def _free_pod_specs(*policies: str) -> Strategy:
     return having(
         {"containers": containers, "restartPolicy": one_of_these(*policies)},
         initContainers=containers.map(lambda rows: [{**row, "name": f"init-{row['name']}"} for row in rows]),
@@ -198,8 +215,7 @@ def pod_specs(*policies: str) -> Strategy:
         affinity=affinities,
         terminationGracePeriodSeconds=one_of_these(0, 1, 30),
         activeDeadlineSeconds=one_of_these(1, 5),
-        hostNetwork=st.booleans(),
-        serviceAccountName=one_of_these("default", "default", "nobody"),
+        serviceAccountName=one_of_these("default", "default", "default", "nobody"),
         securityContext=some(
             runAsUser=small, fsGroup=small, runAsNonRoot=st.booleans(), supplementalGroups=st.lists(small, max_size=2)
         ),
@@ -224,9 +240,7 @@ def pod_specs(*policies: str) -> Strategy:
         dnsPolicy=one_of_these("Default", "ClusterFirst", "None"),
         dnsConfig=some(nameservers=st.just(["10.0.0.1"]), searches=st.lists(words, max_size=2)),
         enableServiceLinks=st.booleans(),
-        priorityClassName=one_of_these("system-node-critical", "nope"),
         nodeName=one_of_these("somewhere"),
-        overhead=st.just({"cpu": "1"}),
     )
 
 

@@ -189,7 +189,13 @@ SUBJECTS: dict[str, Subject] = {
         contents.quota_statuses,
     ),
     "role": Subject(
-        Kind("Role", "roles", ("rbac.authorization.k8s.io/v1",), {"rules": []}, has_status=False),
+        Kind(
+            "Role",
+            "roles",
+            ("rbac.authorization.k8s.io/v1",),
+            {"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]},
+            has_status=False,
+        ),
         (_with_metadata(rules=contents.rules),),
     ),
     "autoscaler": Subject(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from hypothesis import strategies as st
@@ -13,7 +14,7 @@ from tests.conformance.fuzz.steps import Operation, Step
 
 _LONGEST = 8
 
-_names = one_of_these("one", "one", "one", "two")
+_names = one_of_these(*["one"] * 6, "two")
 _managers = one_of_these("ann", "ben", "kubectl")
 _breakages = st.one_of(
     st.just(()),
@@ -74,50 +75,49 @@ _marks = st.builds(lambda fields: {"metadata": fields}, metadata)
 
 def sequences(subject: Subject) -> Strategy:
     """Lists of steps that begin, mostly, with an object."""
-    first = _first(subject)
+    return st.one_of(*[_of_version(subject, number) for number in range(len(subject.bodies))])
+
+
+def _of_version(subject: Subject, version: int) -> Strategy:
+    """Sequences that write through one API version; they read through all."""
+    body = _few(subject.bodies[version], subject.kind.least_content)
+    lasting = st.one_of(st.just({}), st.fixed_dictionaries({"fieldManager": _managers}))
+    first = st.builds(Step, verb=st.just("create"), content=body, version=st.just(version), query=lasting)
     return st.builds(
         lambda start, rest: [start, *rest] if start else rest,
-        st.one_of(first, first, first, st.none()),
-        st.lists(_steps(subject), min_size=1, max_size=_LONGEST),
+        st.one_of(first, first, first, first, first, first, first, st.none()),
+        st.lists(_steps(subject, version), min_size=1, max_size=_LONGEST),
     )
 
 
-def _steps(subject: Subject) -> Strategy:
-    kind = subject.kind
+def _steps(subject: Subject, version: int) -> Strategy:
+    kind, whole = subject.kind, subject.bodies[version]
+    body, some_of = _few(whole, kind.least_content), _few(whole, {})
     versions = st.integers(0, len(subject.bodies) - 1)
 
     def step(verb: str, content: Strategy, query: Strategy = _sparse_options, **more: Strategy) -> Strategy:
-        chosen = {"breakages": _breakages, "name": _names, "version": versions, **more}
+        chosen = {"breakages": _breakages, "name": _names, "version": st.just(version), **more}
         return st.builds(Step, verb=st.just(verb), content=content, query=query, **chosen)
 
-    def of_bodies(verb: str, query: Strategy = _sparse_options, how: Strategy = st.just("")) -> Strategy:
-        return st.one_of(
-            *[step(verb, body, query, version=st.just(number), how=how) for number, body in enumerate(subject.bodies)]
-        )
-
-    def partial(verb: str, query: Strategy = _sparse_options, **more: Strategy) -> Strategy:
-        return st.one_of(
-            *[
-                step(verb, _partial(body), query, version=st.just(number), **more)
-                for number, body in enumerate(subject.bodies)
-            ]
-        )
+    def get(**more: Strategy) -> Strategy:
+        return step("get", st.none(), st.just({}), breakages=st.just(()), version=versions, **more)
 
     options = [
-        of_bodies("create", how=one_of_these("", "", "", "generate")),
-        step("get", st.none(), query=st.just({}), breakages=st.just(())),
-        of_bodies("put", how=one_of_these("live", "live", "none", "stale")),
-        of_bodies("edit"),
-        partial("edit"),
+        step("create", body, how=one_of_these("", "", "", "generate")),
+        get(),
+        step("put", body, how=one_of_these("live", "live", "none", "stale")),
+        step("create", whole),
+        step("edit", some_of),
+        step("edit", some_of),
         step("edit", _marks),
         step("json-patch", _operations, breakages=st.just(())),
-        partial("merge"),
-        partial("merge"),
+        step("merge", some_of),
+        step("merge", some_of),
         step("merge", _marks),
-        of_bodies("apply", _apply_options),
-        of_bodies("apply", _apply_options),
-        of_bodies("apply", _apply_options),
-        partial("apply", _apply_options),
+        step("apply", body, _apply_options),
+        step("apply", body, _apply_options),
+        step("apply", body, _apply_options),
+        step("apply", some_of, _apply_options),
         step(
             "delete",
             _delete_options,
@@ -130,9 +130,9 @@ def _steps(subject: Subject) -> Strategy:
     ]
     if not kind.is_custom:
         directed = st.builds(lambda one, two: one + two, _breakages, _directives)
-        options += [partial("strategic", breakages=directed), partial("strategic", breakages=_directives)]
+        options += [step("strategic", some_of, breakages=directed), step("strategic", some_of, breakages=_directives)]
     else:
-        options += [partial("strategic")]
+        options += [step("strategic", some_of)]
     if subject.statuses is not None:
         statuses = subject.statuses.map(lambda status: {"status": status})
         on_status = {"subresource": st.just("status")}
@@ -141,14 +141,14 @@ def _steps(subject: Subject) -> Strategy:
             step("merge", statuses, **on_status),
             step("apply", statuses, _apply_options, **on_status),
             step("json-patch", _operations, breakages=st.just(()), **on_status),
-            step("get", st.none(), query=st.just({}), breakages=st.just(()), **on_status),
+            get(**on_status),
         ]
         if not kind.is_custom:
             options.append(step("strategic", statuses, **on_status))
     if kind.has_scale:
         on_scale = {"subresource": st.just("scale")}
         options += [
-            step("get", st.none(), query=st.just({}), breakages=st.just(()), **on_scale),
+            get(**on_scale),
             step("put", _scales, how=one_of_these("live", "none", "stale"), **on_scale),
             step("merge", _scales, **on_scale),
             step("apply", _scales, _apply_options, **on_scale),
@@ -156,30 +156,26 @@ def _steps(subject: Subject) -> Strategy:
     return st.one_of(*options)
 
 
-def _first(subject: Subject) -> Strategy:
-    lasting = st.one_of(st.just({}), st.fixed_dictionaries({"fieldManager": _managers}))
-    return st.one_of(
-        *[
-            st.builds(Step, verb=st.just("create"), content=body, version=st.just(number), query=lasting)
-            for number, body in enumerate(subject.bodies)
-        ]
-    )
+def _few(bodies: Strategy, least: dict[str, Any]) -> Strategy:
+    """Bodies of what an object needs, and a few more fields: most of them are valid."""
+    return st.builds(_picked, bodies, st.just(least), st.integers(0, 1 << 16))
 
 
-def _partial(bodies: Strategy) -> Strategy:
-    """Bodies with some of their fields only, at the first two levels."""
-    return st.builds(_kept, bodies, st.integers(0, 1 << 16))
-
-
-def _kept(body: dict[str, Any], mask: int) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for number, (key, item) in enumerate(sorted(body.items())):
-        if mask >> (number % 4) & 1 and key != "spec":
-            continue
-        if key == "spec" and isinstance(item, dict):
-            out[key] = {
-                name: inner for place, (name, inner) in enumerate(sorted(item.items())) if mask >> (4 + place % 8) & 1
-            }
-        else:
-            out[key] = item
+def _picked(body: dict[str, Any], least: dict[str, Any], pick: int) -> dict[str, Any]:
+    out = copy.deepcopy(least)
+    if "metadata" in body and pick & 1:
+        out["metadata"] = body["metadata"]
+    nested = [key for key in ("spec", "status") if key in body]
+    for key in nested:
+        chosen = _chosen(body[key], pick)
+        if chosen or pick & 2:
+            out[key] = {**out.get(key, {}), **chosen}
+    if not nested:
+        out |= _chosen({key: item for key, item in body.items() if key != "metadata"}, pick)
     return out
+
+
+def _chosen(fields: dict[str, Any], pick: int) -> dict[str, Any]:
+    names = sorted(fields)
+    kept = {names[(pick >> place) % len(names)] for place in (2, 5, 8)[: pick % 4]} if names else set()
+    return {name: fields[name] for name in names if name in kept}

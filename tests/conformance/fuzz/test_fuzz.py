@@ -1,4 +1,4 @@
-"""Random sequences of requests get the same answers, objects, owners and events from the embedded server and a real one.
+"""Random sequences of requests get the same answers, objects and events from the embedded server and a real one.
 
 Sequences are the same in every run. SHOAL_FUZZ_SEED=random explores others, SHOAL_FUZZ_EXAMPLES says how many a kind.
 """

@@ -108,7 +108,9 @@ STORIES = [
             get(f"{CORE}/secrets", query={"fieldSelector": "type=example.com/own"}, shown=names),
             post("/api/v1/nodes", a_node("list-node")),
             get("/api/v1/nodes", query={"fieldSelector": "metadata.name=list-node"}, shown=names),
-            get("/api/v1/nodes", query={"fieldSelector": "spec.unschedulable=true"}, shown=names),
+            get(
+                "/api/v1/nodes", query={"fieldSelector": "metadata.name=list-node,spec.unschedulable=true"}, shown=names
+            ),
             get("/api/v1/namespaces", query={"fieldSelector": "metadata.name={ns},status.phase=Active"}, shown=names),
             get("/apis/apps/v1/deployments", query={"fieldSelector": "spec.replicas=1"}),
             get("/apis/batch/v1/jobs", query={"fieldSelector": "status.successful=1"}, shown=names),

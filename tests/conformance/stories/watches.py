@@ -103,7 +103,7 @@ STORIES = [
             post(f"{PODS}/one/binding", {"metadata": {"name": "one"}, "target": {"kind": "Node", "name": "n1"}}),
             patch(f"{PODS}/one/status", {"status": {"phase": "Running"}}),
             delete(f"{PODS}/one", {"gracePeriodSeconds": 0}),
-            Events(count=3),
+            Events(count=4),
         ],
         account=True,
     ),

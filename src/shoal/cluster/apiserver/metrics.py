@@ -8,6 +8,8 @@ from shoal.cluster.apiserver.front.request_info import RequestInfo
 from shoal.cluster.apiserver.storage import Store
 
 _SECONDS = (0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
+_MOST_SERIES = 1_000
+"""Kinds come and go, and their series stay: beyond so many, requests are counted without what they were on."""
 _LABELS = ("verb", "group", "version", "resource", "subresource")
 
 
@@ -43,6 +45,9 @@ class Metrics:
             # What clients make up must not become labels.
             labels = (info.verb.upper(), "", "", "", "")
         key = (*labels, str(status))
+        if key not in self._children and len(self._children) >= _MOST_SERIES:
+            labels = (info.verb.upper(), "", "", "", "")
+            key = (*labels, str(status))
         children = self._children.get(key)
         if children is None:
             children = self._requests.labels(*key), self._seconds.labels(*labels)

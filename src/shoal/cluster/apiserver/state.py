@@ -26,7 +26,10 @@ class State:
     def get(self, storage: str, namespace: str, name: str) -> Object | None:
         """One object in its stored version, decoded once."""
         record = self.store.get(storage, namespace, name)
-        return None if record is None else self._remembered(storage, record)
+        if record is None:
+            self._decoded.pop((storage, namespace, name), None)
+            return None
+        return self._remembered(storage, record)
 
     def list(self, storage: str, namespace: str | None = None) -> Iterator[Object]:
         """All objects of a kind, or those of a namespace."""

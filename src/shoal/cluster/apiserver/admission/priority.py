@@ -7,6 +7,7 @@ from shoal.cluster.apiserver.admission.refusing import refuse
 from shoal.cluster.apiserver.admission.scope import CREATE, WRITE, scope
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.reader import Reader
+from shoal.kube.admission.wire import Operation
 
 _CLASSES = "priorityclasses.scheduling.k8s.io"
 _LOWER = "PreemptLowerPriority"
@@ -19,7 +20,7 @@ class Priority:
     """Resolves the classes of pods, and sees that there is one default."""
 
     mutates = scope("pods", operations=WRITE)
-    validates = scope(_CLASSES, operations=WRITE)
+    validates = scope(_CLASSES, operations=WRITE | {Operation.DELETE})
 
     def __init__(self, state: Reader) -> None:
         self._state = state
@@ -49,7 +50,11 @@ class Priority:
         spec["preemptionPolicy"] = policy
 
     async def validate(self, request: Attributes) -> None:
-        """Refuses a second default."""
+        """Refuses a second default, and that a system class is deleted."""
+        if request.operation is Operation.DELETE:
+            if request.name in SYSTEM_CLASSES:
+                raise refuse(request, "this is a system priority class and cannot be deleted")
+            return
         named = request.object or {}
         if not named.get("globalDefault") or (present := self._default()) is None:
             return

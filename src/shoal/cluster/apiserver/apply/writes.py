@@ -151,7 +151,8 @@ class _Apply:
     def _require_wellformed(self) -> None:
         if self.live is not None and _kind(self.live) != _kind(self.applied):
             raise bad_request(f"invalid object type: {_kind(self.applied)}")
-        if self.applied["metadata"].get("managedFields") is not None:
+        metadata = self.applied.get("metadata")
+        if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
             raise bad_request("metadata.managedFields must be nil")
         if not check.fits(self.shape, self.applied):
             found = check.problems(self.shape, self.applied)
@@ -228,8 +229,10 @@ def _tree(found: list[tuple[str, ...]]) -> dict[str, Any]:
 
 
 def _named(thing: Object) -> str:
-    metadata = thing["metadata"]
-    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {_kind(thing)}"
+    metadata = thing.get("metadata")
+    found = (metadata.get(key) for key in ("namespace", "name")) if isinstance(metadata, dict) else ()
+    namespace, name = [part if isinstance(part, str) else "" for part in found] or ("", "")
+    return f"{namespace}/{name}; {_kind(thing)}"
 
 
 def _kind(thing: Object) -> str:

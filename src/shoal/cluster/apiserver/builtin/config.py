@@ -10,6 +10,7 @@ import msgspec
 
 from shoal.cluster.apiserver.builtin.names import config_key_problems, subdomain_problems, text_bytes
 from shoal.cluster.apiserver.builtin.values import text
+from shoal.cluster.apiserver.kinds.json_scan import json_problem
 from shoal.cluster.apiserver.kinds.kind import Object, Rules
 from shoal.kube.admission.fields import FieldProblem, forbidden, immutable, invalid, required, too_long
 
@@ -122,28 +123,12 @@ def _json_problems(key: str, data: dict[str, str]) -> list[FieldProblem]:
         contents = base64.b64decode(data[key])
         value = msgspec.json.decode(contents)
     except (binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
-        return [invalid(f"data[{key}]", hidden, _json_words(base64.b64decode(data[key])))]
+        return [invalid(f"data[{key}]", hidden, json_problem(base64.b64decode(data[key])))]
     if value is not None and not isinstance(value, dict):
         found = _go_json_type(value)
         words = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
         return [invalid(f"data[{key}]", hidden, words)]
     return []
-
-
-def _json_words(contents: bytes) -> str:
-    """What Go says of bytes that are no JSON, for the faults that people make."""
-    text_ = contents.decode("utf-8", "replace").lstrip()
-    if not text_ or _is_cut_off(contents):
-        return "unexpected end of JSON input"
-    return f"invalid character '{text_[0]}' looking for beginning of value"
-
-
-def _is_cut_off(contents: bytes) -> bool:
-    try:
-        msgspec.json.decode(contents)
-    except msgspec.DecodeError as error:
-        return "truncated" in str(error)
-    return False
 
 
 def _go_json_type(value: Any) -> str:

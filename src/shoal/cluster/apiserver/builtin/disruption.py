@@ -8,6 +8,7 @@ from shoal.cluster.apiserver.builtin.conditions import conditions_problems
 from shoal.cluster.apiserver.builtin.names import path_segment_problems, percent_problems
 from shoal.cluster.apiserver.builtin.selectors import label_selector_problems
 from shoal.cluster.apiserver.builtin.values import named, not_negative, one_of
+from shoal.cluster.apiserver.builtin.workloads.matching import shown_selector
 from shoal.cluster.apiserver.kinds.kind import Object, Rules
 from shoal.kube.admission.fields import FieldProblem, invalid
 
@@ -21,7 +22,7 @@ def budget_problems(new: Object, old: Object | None = None) -> list[FieldProblem
     if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
         shown = {
             "MinAvailable": spec["minAvailable"],
-            "Selector": spec.get("selector"),
+            "Selector": shown_selector(spec.get("selector")),
             "MaxUnavailable": spec["maxUnavailable"],
             "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
         }

@@ -146,11 +146,14 @@ RULES = {
     ),
     ("events.k8s.io", "Event"): Rules(
         name_problems=path_segment_problems,
-        checks_metadata=False,
         validate_create=validate_newer_create,
         validate_update=validate_newer_update,
         has_generation=False,
         create_on_update=True,
         fields=_NEWER_FIELDS,
+        stored_fields={
+            **{f"regarding.{each}": f"involvedObject.{each}" for each in _INVOLVED},
+            "reportingController": "reportingComponent",
+        },
     ),
 }

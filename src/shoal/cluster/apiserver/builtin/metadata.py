@@ -28,6 +28,7 @@ ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 STANDARD_FINALIZERS = frozenset({"kubernetes", ORPHAN, FOREGROUND})
 
+_OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
@@ -168,14 +169,14 @@ def _owner_problems(owners: list[dict[str, Any]], path: str) -> list[FieldProble
             if not owner.get(field):
                 problems.append(invalid(f"{path}.{field}", "", "must not be empty"))
         if api_version == "v1" and owner.get("kind") == "Event":
-            problems.append(invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner"))
+            problems.append(invalid(path, _shown_owner(owner), "/v1, Kind=Event is disallowed from being an owner"))
         if owner.get("controller"):
             name = f"{owner.get('kind', '')}/{owner.get('name', '')}"
             if first:
                 problems.append(
                     invalid(
                         path,
-                        owners,
+                        [_shown_owner(each) for each in owners],
                         'Only one reference can have Controller set to true. Found "true" in references for '
                         f"{first} and {name}",
                     )
@@ -183,6 +184,11 @@ def _owner_problems(owners: list[dict[str, Any]], path: str) -> list[FieldProble
             else:
                 first = name
     return problems
+
+
+def _shown_owner(owner: dict[str, Any]) -> dict[str, Any]:
+    """A reference as messages show it: its fields as they are declared."""
+    return {name: owner[name] for name in _OWNER_FIELDS if name in owner}
 
 
 def _finalizer_problems(finalizers: list[str], path: str, is_custom: bool) -> list[FieldProblem]:

@@ -97,10 +97,10 @@ def quota_spec_problems(spec: dict[str, Any]) -> list[FieldProblem]:
         return problems
     path, expressions = "spec.scopeSelector.matchExpressions", selector.get("matchExpressions") or ()
     for expression in expressions:
-        problems += _expression_problems(expression, path)
         for _ in _outside_scope(spec, expression.get("scopeName", "")):
             shown = {"MatchExpressions": [_inner(each) for each in expressions]}
             problems.append(invalid(path, shown, "unsupported scope applied to resource"))
+        problems += _expression_problems(expression, path)
     if _is_contradiction([each.get("scopeName") for each in expressions]):
         problems.append(invalid(path, spec.get("scopes"), "conflicting scopes"))
     return problems

@@ -56,7 +56,7 @@ def _nested(value: Any, path: str, wanted: type, named: str) -> tuple[Any, str]:
         if type(value) is not dict:
             if value is None:
                 return None, ""
-            return None, _accessor_fault(steps[:at], value, "map[string]interface{}")
+            return None, _accessor_fault(steps[: at + 1], value, "map[string]interface{}")
         if step not in value:
             return None, ""
         value = value[step]

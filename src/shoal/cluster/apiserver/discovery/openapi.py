@@ -32,8 +32,19 @@ _LIST = (
     "timeoutSeconds",
     "watch",
 )
+_DELETE = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
+_ANSWERS = {"200": "OK", "201": "Created", "202": "Accepted"}
+_CODES = {
+    "post": ("200", "201", "202"),
+    "put": ("200", "201"),
+    "patch": ("200", "201"),
+    "delete": ("200", "202"),
+}
+_DELETE_OPTIONS = "meta.v1.DeleteOptions"
 _TYPES = {"allowWatchBookmarks": "boolean", "limit": "integer", "timeoutSeconds": "integer", "watch": "boolean"}
 _TYPES |= {"force": "boolean", "sendInitialEvents": "boolean", "gracePeriodSeconds": "integer"}
+_TYPES |= {"orphanDependents": "boolean"}
+_ZEROS = {"string": "", "integer": 0, "number": 0, "boolean": False}
 _OBJECT_META = "meta.v1.ObjectMeta"
 
 Document = dict[str, Any]
@@ -103,7 +114,7 @@ def document(kinds: Iterable[Kind]) -> Document:
     for kind in sorted(kinds, key=lambda kind: kind.resource):
         schemas.add_kind(kind)
         paths |= _paths(kind, schemas)
-    for name in ("meta.v1.DeleteOptions", "meta.v1.Status"):
+    for name in (_DELETE_OPTIONS, "meta.v1.Status"):
         schemas.reference(type_schema(name))
     return {
         "openapi": "3.0.0",
@@ -169,11 +180,22 @@ class _Schemas:
             made["x-kubernetes-patch-strategy"] = ",".join(sorted(schema.merge_strategies))
         return made
 
+    def _element(self, schema: Schema) -> Document:
+        """What is in a list or a map, which has the zero of its type for default."""
+        if schema.type_name and not schema.properties:
+            return self.reference(schema)
+        made = self._place(schema)
+        if schema.type_name:
+            made.setdefault("default", {})
+        elif schema.type in _ZEROS and schema.format != "byte":
+            made.setdefault("default", _ZEROS[schema.type])
+        return made
+
     def _shape(self, schema: Schema) -> Document:
         if schema.type_name:
             return {"allOf": [self.reference(schema)]}
         if schema.items is not None and schema.type == "array":
-            made: Document = {"type": "array", "items": self._place(schema.items)}
+            made: Document = {"type": "array", "items": self._element(schema.items)}
             if schema.list_type is not ListType.ATOMIC or schema.list_keys:
                 made["x-kubernetes-list-type"] = schema.list_type.value
             else:
@@ -182,7 +204,7 @@ class _Schemas:
                 made["x-kubernetes-list-map-keys"] = list(schema.list_keys)
             return made
         if schema.additional is not None:
-            made = {"type": "object", "additionalProperties": self._place(schema.additional)}
+            made = {"type": "object", "additionalProperties": self._element(schema.additional)}
             return made | ({"x-kubernetes-map-type": "atomic"} if schema.is_atomic else {})
         return _scalar(schema)
 
@@ -278,7 +300,7 @@ def _on_object(kind: Kind, verbs: tuple[str, ...], body: Document, make: Callabl
         languages = _PATCHES if kind.is_custom else (*_PATCHES, _STRATEGIC)
         found["patch"] = make("patch", body, parameters=(*_WRITE, "force"), takes={"type": "object"}, media=languages)
     if "delete" in verbs:
-        found["delete"] = make("delete", body, parameters=("dryRun", "gracePeriodSeconds", "propagationPolicy"))
+        found["delete"] = make("delete", body, parameters=_DELETE, takes=_ref(type_name(type_schema(_DELETE_OPTIONS))))
     return found
 
 
@@ -289,17 +311,25 @@ def _operation(
     *,
     parameters: Iterable[str] = (),
     takes: Document | None = None,
-    media: tuple[str, ...] = ("application/json", "application/yaml"),
+    media: tuple[str, ...] = (),
 ) -> Document:
+    read = ("application/json", "application/yaml")
+    content = {one: {"schema": answer} for one in read}
     found: Document = {
         "parameters": [
             {"name": name, "in": "query", "schema": {"type": _TYPES.get(name, "string"), "uniqueItems": True}}
             for name in parameters
         ],
-        "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": answer}}}},
+        "responses": {
+            **{code: {"description": _ANSWERS[code], "content": content} for code in _CODES.get(action, ("200",))},
+            "401": {"description": "Unauthorized"},
+        },
         "x-kubernetes-action": action,
         "x-kubernetes-group-version-kind": {"group": kind.group, "kind": kind.kind, "version": kind.version},
     }
     if takes is not None:
-        found["requestBody"] = {"required": True, "content": {one: {"schema": takes} for one in media}}
+        media = media or (read if kind.is_custom else ("*/*",))
+        found["requestBody"] = {"content": {one: {"schema": takes} for one in media}}
+        if action != "delete":
+            found["requestBody"]["required"] = True
     return found

@@ -28,8 +28,9 @@ _LARGEST_MESSAGE = 16 << 20
 _PING_SECONDS = 20.0
 
 _log = structlog.get_logger(__name__)
+_NO_HTTP = (HttpProcessingError, web.RequestPayloadError)
 _connections = logging.getLogger(f"{__name__}.connections")
-_connections.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+_connections.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], _NO_HTTP)))
 """What aiohttp has to say. That a client does not speak HTTP is told to the client, not with a traceback to the log."""
 
 

@@ -10,6 +10,7 @@ from shoal.cluster.apiserver.refusals import not_acceptable, not_producible
 
 _META = "meta.k8s.io"
 KNOWN = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+STREAMED = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 
 
 class Form(enum.Enum):

@@ -144,7 +144,9 @@ def _row(kind: Kind, state: State, record: Record, representation: Representatio
         row["conditions"] = found
     if representation.include == "Object":
         row["object"] = in_version(kind, state, record)
-    elif representation.include != "None":
+    elif representation.include == "None":
+        row["object"] = None
+    else:
         row["object"] = msgspec.Raw(metadata_alone(record, representation))
     return row
 
@@ -156,7 +158,9 @@ def unstored_table(kind: Kind, value: Object, representation: Representation) ->
     version = _META_V1 + representation.version
     if representation.include == "Object":
         row["object"] = value
-    elif representation.include != "None":
+    elif representation.include == "None":
+        row["object"] = None
+    else:
         metadata = {"kind": "PartialObjectMetadata", "apiVersion": version, "metadata": value.get("metadata", {})}
         row["object"] = metadata
     made = {

@@ -60,7 +60,7 @@ def _read(method: str, path: str, watch: bool) -> RequestInfo:
     if resource == "namespaces":
         namespace = name
     verb = (_ON_OBJECTS if name else _ON_COLLECTIONS).get(method, method.lower())
-    if method in ("GET", "HEAD") and (is_watch_path or (watch and not subresource)):
+    if method in ("GET", "HEAD") and (is_watch_path or (watch and not name)):
         verb = "watch"
     return RequestInfo(
         verb=verb,

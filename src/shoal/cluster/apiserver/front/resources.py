@@ -11,8 +11,17 @@ import yaml
 
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.access.wording import quoted
+from shoal.cluster.apiserver.builtin.names import path_segment_problems
 from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade
-from shoal.cluster.apiserver.front.negotiation import Form, Representation, check_producible, negotiated
+from shoal.cluster.apiserver.front.deprecation import deprecation
+from shoal.cluster.apiserver.front.negotiation import (
+    KNOWN,
+    STREAMED,
+    Form,
+    Representation,
+    check_producible,
+    negotiated,
+)
 from shoal.cluster.apiserver.front.representation import page, shown, table, unstored_table
 from shoal.cluster.apiserver.front.request_info import RequestInfo
 from shoal.cluster.apiserver.kinds.go_names import internal_name
@@ -23,13 +32,14 @@ from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, WriteOptions, wr
 from shoal.cluster.apiserver.verbs.bodies import media_type, read_object
 from shoal.cluster.apiserver.verbs.creating import create
 from shoal.cluster.apiserver.verbs.deleting import DeleteOptions, delete, delete_collection
-from shoal.cluster.apiserver.verbs.list_options import list_options
+from shoal.cluster.apiserver.verbs.list_options import get_options, list_options
 from shoal.cluster.apiserver.verbs.patching import APPLY_PATCH, patch
 from shoal.cluster.apiserver.verbs.reading import get, list_page
 from shoal.cluster.apiserver.verbs.selection import selection
 from shoal.cluster.apiserver.verbs.updating import update
 from shoal.cluster.apiserver.verbs.watching import Encoding, watch
 from shoal.cluster.apiserver.verbs.writing import Workshop
+from shoal.kube.admission.fields import invalid as invalid_field
 
 Special = Callable[[Asked], Awaitable[Outcome | Answer | Streaming | Upgrade]]
 """What a subresource, or a resource that is not stored, does with a request."""
@@ -38,6 +48,7 @@ _WARNINGS_LENGTH = 4096
 _WARNING_LENGTH = 256
 # Subresources with media types of their own.
 _RAW = ("attach", "exec", "log", "portforward", "proxy")
+_INCLUDED = ("Metadata", "Object", "None")
 # The subresources that are a view of the object; all others are special.
 _VIEWS = ("", "status", "ephemeralcontainers", "resize", "finalize", "approval")
 
@@ -61,6 +72,8 @@ class Resources:
             user=user,
             call=call,
         )
+        if told := deprecation(kind):
+            asked.warnings.append(told)
         try:
             return await self._carried_out(asked, info)
         except Refused as refusal:
@@ -72,7 +85,7 @@ class Resources:
         if info.name:
             _check_name(info.name)
         if not kind.is_custom and info.subresource not in _RAW:
-            check_producible(call.headers.get("accept", ""))
+            check_producible(call.headers.get("accept", ""), _produced(kind, info))
         special = self._specials.get((kind.storage, info.subresource, info.verb)) or self._specials.get(
             ("*", info.subresource, info.verb)
         )
@@ -112,20 +125,21 @@ class Resources:
 
     async def _read(self, asked: Asked, info: RequestInfo) -> Answer:
         representation = _representation(asked)
-        options = list_options(asked.call)
         if info.verb == "get":
             if representation.form is Form.METADATA_LIST:
                 raise _wrong_form(representation, f"is not a list (*{internal_name(asked.kind)})")
-            record = await get(self._state, asked, options)
+            record = await get(self._state, asked, get_options(asked.call))
             return _encoded(asked, shown(asked.kind, self._state, record, representation), representation)
         if representation.form is Form.METADATA:
             raise _wrong_form(representation, f"is a list (*{internal_name(asked.kind, 'List')})")
-        listed = await list_page(self._state, asked, options)
+        listed = await list_page(self._state, asked, list_options(asked.call))
         return _encoded(asked, page(asked.kind, self._state, listed, representation), representation)
 
     def _watch(self, asked: Asked, info: RequestInfo) -> Streaming:
         representation = _representation(asked)
         kind, state = asked.kind, self._state
+        if representation.form is Form.METADATA_LIST:
+            raise _wrong_form(representation, f"is not a list (*{internal_name(kind)})")
         first = None
         if representation.form is Form.TABLE:
 
@@ -145,7 +159,8 @@ class Resources:
         options = list_options(asked.call)
         # A version or a selector that cannot be read is told before the stream begins.
         _ = options.revision, selection(kind, options.labels, options.fields, name=info.name)
-        return Streaming(chunks=watch(state, asked, options, encoding, name=info.name))
+        headers = {"Warning": ", ".join(_warnings(asked))} if asked.warnings else {}
+        return Streaming(chunks=watch(state, asked, options, encoding, name=info.name), headers=headers)
 
     # Writing
 
@@ -180,11 +195,14 @@ class Resources:
         return _encoded(asked, data, representation, status=outcome.status)
 
 
+def _produced(kind: Kind, info: RequestInfo) -> tuple[str, ...]:
+    return (*KNOWN, *STREAMED) if info.verb in ("list", "watch") and "watch" in kind.verbs else KNOWN
+
+
 def _check_name(name: str) -> None:
     """Refuses a name that no object can have since it has a meaning of its own in paths."""
-    problem = f"may not be '{name}'" if name in (".", "..") else "may not contain '%'" if "%" in name else ""
-    if problem:
-        raise bad_request(f"Name parameter invalid: {quoted(name)}: {problem}")
+    if problems := path_segment_problems(name):
+        raise bad_request(f"Name parameter invalid: {quoted(name)}: {'; '.join(problems)}")
 
 
 def _is_right_place(kind: Kind, info: RequestInfo) -> bool:
@@ -222,6 +240,9 @@ def _representation(asked: Asked) -> Representation:
     representation = negotiated(call.headers.get("accept", ""), tables=has_table(asked.kind, asked.subresource))
     include = call.value("includeObject")
     if include and representation.form is Form.TABLE:
+        if include not in _INCLUDED:
+            problem = invalid_field("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+            raise bad_request(f"Unable to convert to Table as requested: {problem}")
         representation = dataclasses.replace(representation, include=include)
     return representation
 

@@ -49,18 +49,21 @@ class BadBody(ValueError):
         return f"the object provided is unrecognized (must be of type {kind}): {self.problem} ({_summary(self.raw)})"
 
 
-def read_json(raw: bytes) -> tuple[Any, list[str]]:
-    """The value, and ``duplicate field "spec.x"`` for each field that is given twice; raises BadBody."""
+def read_json(raw: bytes, *, merges: bool = False) -> tuple[Any, list[str]]:
+    """The value, and ``duplicate field "spec.x"`` for each field that is given twice; raises BadBody.
+
+    Of such a field the last value counts; ``merges`` where objects are put together, as Go does for types that it knows.
+    """
     try:
         value = msgspec.json.decode(raw)
         if _LONG_NUMBER in raw.translate(_ANY_DIGIT):
-            return _read_odd_json(raw)
+            return _read_odd_json(raw, merges=merges)
         # A decoded object holds each field once, so that fewer fields come out than went in where one is given twice.
         if _has_as_many_fields(raw, msgspec.json.encode(value)):
             return value, []
     except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError, RecursionError):
         pass
-    return _read_odd_json(raw)
+    return _read_odd_json(raw, merges=merges)
 
 
 def read_yaml(raw: bytes) -> tuple[Any, list[str]]:
@@ -102,14 +105,14 @@ def _has_as_many_fields(given: bytes, written: bytes) -> bool:
     return not is_escaped and given.count(b":") == written.count(b":")
 
 
-def _read_odd_json(raw: bytes) -> tuple[Any, list[str]]:
+def _read_odd_json(raw: bytes, *, merges: bool) -> tuple[Any, list[str]]:
     if problem := json_problem(raw):
         raise _no_version(problem, raw)
     duplicates: dict[str, None] = {}
     try:
         text = raw.decode("utf-8", "replace")
         parsed = json.loads(text, object_pairs_hook=_Pairs, parse_int=_whole, parse_float=_finite)
-        value = _without_pairs(parsed, "", duplicates)
+        value = _without_pairs(parsed, "", duplicates, merges=merges)
     except RecursionError as error:
         raise _no_version("exceeded max depth", raw) from error
     except _NotFinite as error:
@@ -122,7 +125,7 @@ class _Pairs(list[tuple[str, Any]]):
     """An object as it was written: each field with its value, twice where it stands there twice."""
 
 
-def _without_pairs(value: Any, path: str, duplicates: dict[str, None]) -> Any:
+def _without_pairs(value: Any, path: str, duplicates: dict[str, None], *, merges: bool) -> Any:
     if isinstance(value, _Pairs):
         made: dict[str, Any] = {}
         for key, item in value:
@@ -130,13 +133,23 @@ def _without_pairs(value: Any, path: str, duplicates: dict[str, None]) -> Any:
             place = f"{path}.{name}" if path else name
             if name in made and len(duplicates) < _MOST_DUPLICATES:
                 duplicates[place] = None
-            made[name] = _without_pairs(item, place, duplicates)
+            read = _without_pairs(item, place, duplicates, merges=merges)
+            made[name] = _merged(made.get(name), read) if merges else read
         return made
     if isinstance(value, list):
-        return [_without_pairs(item, f"{path}[{position}]", duplicates) for position, item in enumerate(value)]
+        return [
+            _without_pairs(item, f"{path}[{position}]", duplicates, merges=merges)
+            for position, item in enumerate(value)
+        ]
     if isinstance(value, str):
         return _valid(value)
     return value
+
+
+def _merged(first: Any, second: Any) -> Any:
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return second
+    return first | {name: _merged(first.get(name), item) for name, item in second.items()}
 
 
 class _NotFinite(Exception):

@@ -161,4 +161,6 @@ def _go_escaped(character: str) -> str:
     named = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\\": "\\\\", "\a": r"\a", "\b": r"\b", "\f": r"\f", "\v": r"\v"}
     if character in named:
         return named[character]
-    return character if character.isprintable() else f"\\x{ord(character):02x}"
+    if character.isprintable():
+        return character
+    return f"\\x{ord(character):02x}" if character.isascii() else f"\\u{ord(character):04x}"

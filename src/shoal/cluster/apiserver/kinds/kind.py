@@ -50,6 +50,8 @@ class Rules:
     """By subresource ("" is the object): the paths that a write there does not own, such as ``("status",)``."""
     fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     """What a field selector may ask for, besides metadata.name and metadata.namespace."""
+    stored_fields: Mapping[str, str] = field(default_factory=dict)
+    """By what name a field of a selector is found where objects are kept in another version."""
 
 
 @dataclass(frozen=True, kw_only=True)

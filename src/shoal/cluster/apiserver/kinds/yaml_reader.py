@@ -83,7 +83,9 @@ class _Reader:
         for event in stream:
             if isinstance(event, (events.SequenceStartEvent, events.MappingStartEvent)):
                 if len(open_) >= _DEEPEST:
-                    raise BadYaml("yaml: exceeded max depth of 10000")
+                    line = event.start_mark.line if event.start_mark else 0
+                    place = f"line {line + 1}: " if line else ""
+                    raise BadYaml(f"yaml: {place}exceeded max depth of 10000")
                 if event.anchor:
                     self._anchors[event.anchor] = None
                 open_.append(_Open([] if isinstance(event, events.SequenceStartEvent) else {}, event.anchor))
@@ -209,12 +211,14 @@ def _resolved(text: str) -> Any:
         raise BadYaml(f"json: unsupported value: {_NOT_FINITE[text]}")
     digits = text.replace("_", "")
     if whole := _INTEGER.fullmatch(digits):
-        if len(digits) > _LONGEST_NUMBER:
-            return text
         sign, *parts = whole.groups()
-        number = next(int(part, base) for part, base in zip(parts, (16, 2, 8, 8, 10), strict=True) if part is not None)
-        number = -number if sign == "-" else number
-        return number if -(2**63) <= number < 2**64 else _float(float(number))
+        written = next((part, base) for part, base in zip(parts, (16, 2, 8, 8, 10), strict=True) if part is not None)
+        try:
+            number = int(*written)
+            number = -number if sign == "-" else number
+            return number if -(2**63) <= number < 2**64 else _float(float(number))
+        except (OverflowError, ValueError):
+            return text  # more than any float holds
     if _FLOAT.fullmatch(digits):
         fraction = float(digits)
         return text if math.isinf(fraction) else _float(fraction)

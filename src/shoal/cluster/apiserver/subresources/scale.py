@@ -12,7 +12,7 @@ from shoal.cluster.apiserver.kinds.decode import WrongType, decode
 from shoal.cluster.apiserver.kinds.kind import Kind, Object, ScalePaths
 from shoal.cluster.apiserver.kinds.tables import type_schema
 from shoal.cluster.apiserver.patches import json_patch, merge_patch, strategic_merge
-from shoal.cluster.apiserver.refusals import conflict, internal_error, invalid, not_found
+from shoal.cluster.apiserver.refusals import bad_request, conflict, internal_error, invalid, not_found
 from shoal.cluster.apiserver.storage import Changed, Record
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, write_options
 from shoal.cluster.apiserver.verbs.bodies import media_type, read_other
@@ -33,6 +33,8 @@ from shoal.kube.admission.fields import invalid as invalid_field
 SCALE = "autoscaling.v1.Scale"
 
 _ATTEMPTS = 5
+# What a custom object's scale that is to be written holds where the object has no replicas yet.
+_NO_REPLICAS = -(1 << 31)
 
 
 class ScaleSubresource:
@@ -91,7 +93,7 @@ class ScaleSubresource:
 
     def _scale(self, asked: Asked, live: Object) -> Object:
         """The scale of an object, with the owners of its replicas."""
-        scale = scale_of(asked.kind, live)
+        scale = scale_of(asked.kind, live, missing=_NO_REPLICAS)
         if owners := entries_for_scale(live["metadata"].get("managedFields") or (), self._replicas(asked)):
             scale["metadata"]["managedFields"] = owners
         return scale
@@ -116,7 +118,7 @@ class ScaleSubresource:
         return wanted
 
     def _applied(self, asked: Asked, scale: Object) -> Object:
-        return apply(
+        applied = apply(
             type_schema(SCALE),
             scale,
             read_apply(asked, "autoscaling/v1", "Scale"),
@@ -125,10 +127,14 @@ class ScaleSubresource:
             subresource=asked.subresource,
             now=self._workshop.now(),
         )
+        match_name(asked, applied)
+        return applied
 
     async def _replaced(self, asked: Asked, previous: Record, live: Object, wanted: Object) -> Outcome:
         kind, metadata = asked.kind, wanted.get("metadata") or {}
         replicas = (wanted.get("spec") or {}).get("replicas", 0)
+        if replicas == _NO_REPLICAS:
+            raise bad_request(f'the spec replicas field ".{".".join(_paths(kind).spec_replicas)}" cannot be empty')
         _check(kind, asked.name, replicas)
         new = live_object(kind, self._workshop.state, previous)
         new["metadata"]["resourceVersion"] = metadata.get("resourceVersion") or str(previous.revision)
@@ -161,6 +167,7 @@ def _patched(asked: Asked, language: str, scale: Object) -> Object:
     except WrongType as error:
         raise wrong_patch(language, read, str(error)) from None
     check_patched(asked, language, read, odd)
+    wanted["apiVersion"], wanted["kind"] = scale["apiVersion"], scale["kind"]
     return wanted
 
 
@@ -175,8 +182,8 @@ def _check(kind: Kind, name: str, replicas: int) -> None:
     raise invalid("Scale", "autoscaling", name, [problem])
 
 
-def scale_of(kind: Kind, value: Object) -> Object:
-    """An object's scale."""
+def scale_of(kind: Kind, value: Object, *, missing: int | None = None) -> Object:
+    """An object's scale; ``missing`` are the replicas of a custom object that has none, which otherwise is an error."""
     paths = _paths(kind)
     metadata = value["metadata"]
     names = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -184,6 +191,8 @@ def scale_of(kind: Kind, value: Object) -> Object:
     if selector := _selector(_found(value, paths.selector) if paths.selector else None):
         status["selector"] = selector
     replicas = _found(value, paths.spec_replicas)
+    if replicas is None and kind.is_custom:
+        replicas = missing
     if replicas is None and kind.is_custom:
         raise internal_error(f'the spec replicas field ".{".".join(paths.spec_replicas)}" does not exist')
     return {

@@ -53,7 +53,8 @@ def cells(kind: Kind, value: Object, now: datetime, *, is_stored: bool = False) 
     The object is as the kind's version has it, or as it is stored. Kubernetes prints the latter: an autoscaler keeps
     the order of its metrics there, which autoscaling/v1 loses.
     """
-    printer = _stored_printer(kind) if is_stored and kind.to_storage is not None else _printer(kind)
+    is_other = is_stored and kind.to_storage is not None and not kind.is_custom
+    printer = _stored_printer(kind) if is_other else _printer(kind)
     return printer.cells(value, now)
 
 

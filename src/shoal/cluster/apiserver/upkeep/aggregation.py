@@ -31,6 +31,6 @@ async def _aggregate(state: State) -> None:
 def _gathered(roles: list[Object]) -> Callable[[Object], Object | None]:
     def change(role: Object) -> Object | None:
         rules = aggregated(role, roles)
-        return None if rules == role.get("rules") else {**role, "rules": rules}
+        return None if rules == (role.get("rules") or []) else {**role, "rules": rules}
 
     return change

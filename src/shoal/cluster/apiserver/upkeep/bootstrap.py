@@ -75,9 +75,9 @@ def _new(state: State, storage: str, wanted: Object, now: str) -> Object:
         metadata["generation"] = 1
     made: Object = decode(kind.schema, {**wanted, "metadata": metadata}, [])
     # What the server would add to such an object by itself is nobody's.
-    stated = {**made, "spec": dict(made.get("spec") or {})}
-    for name in _ADDED.get(storage, ()):
-        stated["spec"].pop(name, None)
+    stated = dict(made)
+    if added := _ADDED.get(storage):
+        stated["spec"] = {name: value for name, value in made["spec"].items() if name not in added}
     record_update(kind.schema, None, stated, manager="kube-apiserver", subresource="", now=now, resets=(("status",),))
     made["metadata"] = stated["metadata"]
     return made

@@ -12,6 +12,7 @@ from shoal.cluster.apiserver.refusals import Refused, bad_request, invalid
 from shoal.cluster.apiserver.storage import Record
 from shoal.kube.admission.fields import FieldProblem, forbidden, not_supported, required
 
+_YAML_PROBLEMS = "yaml: unmarshal errors:\n"
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
 
 
@@ -52,20 +53,20 @@ class Outcome:
 def write_options(call: Call, options_kind: str, *, is_apply: bool = False) -> WriteOptions:
     """The options that every write understands, from the query; raises Refused where one is wrong."""
     problems: list[FieldProblem] = []
-    dry_run = call.query.get("dryRun", ())
-    if any(value not in ("", "All") for value in dry_run):
-        problems.append(not_supported("dryRun", list(dry_run), ["All"]))
-    validation = call.value("fieldValidation")
-    if validation not in _VALIDATIONS:
-        problems.append(not_supported("fieldValidation", validation, list(_VALIDATIONS)))
     manager = call.value("fieldManager")
-    problems += field_manager_problems(manager, "fieldManager")
     force = _boolean(call.value("force"))
     if options_kind == "PatchOptions":
         if is_apply and not manager:
             problems.append(required("fieldManager", "is required for apply patch"))
         if not is_apply and force is not None:
             problems.append(forbidden("force", "may not be specified for non-apply patch"))
+    problems += field_manager_problems(manager, "fieldManager")
+    dry_run = call.query.get("dryRun", ())
+    if any(value != "All" for value in dry_run):
+        problems.append(not_supported("dryRun", list(dry_run), ["All"]))
+    validation = call.value("fieldValidation")
+    if validation not in _VALIDATIONS:
+        problems.append(not_supported("fieldValidation", validation, list(_VALIDATIONS)))
     if problems:
         raise invalid(options_kind, "meta.k8s.io", "", problems)
     return WriteOptions(
@@ -82,7 +83,7 @@ def field_checks(asked: Asked, unknown: list[str], *, prefix: str = "strict deco
         return
     if asked.options.validation == "Strict":
         raise strict_refusal(unknown, prefix)
-    asked.warnings.extend(unknown)
+    asked.warnings.extend(line.strip() for one in unknown for line in one.removeprefix(_YAML_PROBLEMS).split("\n"))
 
 
 def strict_refusal(unknown: list[str], prefix: str = "strict decoding error: ") -> Refused:

@@ -48,7 +48,7 @@ def read_body(call: Call, *, is_custom: bool = False) -> tuple[Any, list[str]]:
     """The same; raises BadBody where it cannot be read."""
     match _body_type(call.headers.get("content-type", "")):
         case "application/json":
-            return read_json(call.body)
+            return read_json(call.body, merges=not is_custom)
         case "application/yaml":
             return read_yaml(call.body)
         case "application/vnd.kubernetes.protobuf" if not is_custom:
@@ -73,6 +73,8 @@ def read_other(asked: Asked, schema: Schema, api_version: str, kind: str) -> Obj
         version, stated = version_and_kind(value, asked.call.body)
     except BadBody as error:
         raise bad_request(error.unrecognized(kind)) from None
+    if version and stated and body_schema(version, stated) is None:
+        raise _unregistered(version, stated, kind)
     try:
         new: Object = decode(schema, value or {}, unknown)
     except WrongType as error:
@@ -91,18 +93,22 @@ def check_type(kind: Kind, api_version: str, name: str, object_name: str = "") -
     if kind.is_custom and name != kind.kind and api_version == kind.api_version:
         raise invalid(name, kind.group, object_name, [invalid_field("kind", name, f"must be {kind.kind}")])
     if api_version and name and not kind.is_custom and (api_version, name) != (kind.api_version, kind.kind):
-        problem = ""
-        version = api_version.rpartition("/")[2]
         if body_schema(api_version, name) is None:
-            problem = f'no kind "{name}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
-        elif name != kind.kind:
+            raise _unregistered(api_version, name, kind.kind)
+        if name != kind.kind:
+            version = api_version.rpartition("/")[2]
             problem = f"converting ({version}.{name}) to ({internal_name(kind)}): unknown conversion"
-        if problem:
             raise Unhandled(name, version, kind.kind, problem)
-    if api_version and api_version != kind.api_version:
+    if (api_version or kind.is_custom) and api_version != kind.api_version:
         raise bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
         )
+
+
+def _unregistered(api_version: str, name: str, kind: str) -> Unhandled:
+    """400: a body states a kind that there is none of."""
+    problem = f'no kind "{name}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+    return Unhandled(name, api_version.rpartition("/")[2], kind, problem)
 
 
 def completed(kind: Kind, value: Object, unknown: list[str]) -> Object:

@@ -157,7 +157,7 @@ def _validate(asked: Asked, new: Object) -> None:
     if is_strict:
         problems += rules.validate_create(new)
     if problems:
-        raise invalid(kind.kind, kind.group, new["metadata"].get("name", ""), problems)
+        raise invalid(kind.kind, kind.storage.partition(".")[2], new["metadata"].get("name", ""), problems)
     asked.warnings.extend(kind.rules.warnings(new))
     asked.warnings.extend(finalizer_warnings(kind, new, None))
 

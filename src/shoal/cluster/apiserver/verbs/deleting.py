@@ -126,6 +126,8 @@ class DeleteOptions:
 async def delete(workshop: Workshop, asked: Asked, options: DeleteOptions) -> Outcome:
     """Deletes one object, or marks it as one that shall go."""
     kind, store = asked.kind, workshop.state.store
+    if kind.storage == _JOBS and not options.propagation and options.orphan_dependents is None:
+        asked.warnings.append(_JOBS_KEEP_PODS)
     while True:
         previous = store.latest(kind.storage, asked.namespace, asked.name)
         if previous is None:
@@ -155,8 +157,6 @@ async def _deleted(workshop: Workshop, asked: Asked, options: DeleteOptions, pre
     kind = asked.kind
     live = live_object(kind, workshop.state, previous)
     _check_preconditions(asked, options, live["metadata"])
-    if kind.storage == _JOBS and not options.propagation and options.orphan_dependents is None:
-        asked.warnings.append(_JOBS_KEEP_PODS)
     request = attributes(asked, Operation.DELETE, new=None, old=live)
     await workshop.admission.mutate(request)
     await workshop.admission.validate(request)
@@ -165,7 +165,12 @@ async def _deleted(workshop: Workshop, asked: Asked, options: DeleteOptions, pre
         await committed(workshop.state, previous)
         return Outcome(kind=kind, record=previous)
     if is_finished(kind, marked, marked):
-        last = live if kind.rules.grace_seconds is None else marked
+        last = live
+        if kind.rules.grace_seconds is not None:
+            # What is given time is told to go first, even where the time is none.
+            if not asked.options.dry_run and not same_content(marked, live):
+                previous = await _put(workshop, asked, previous, marked)
+            last = marked
         outcome = await removed(workshop, asked, previous, last)
         if kind.storage not in _ANSWER_WITH_OBJECT:
             outcome.record, outcome.object = None, _success(kind, live)
@@ -175,9 +180,13 @@ async def _deleted(workshop: Workshop, asked: Asked, options: DeleteOptions, pre
         return Outcome(kind=kind, record=previous)
     if asked.options.dry_run:
         return Outcome(kind=kind, object=marked)
-    encode = encoder(workshop.state.stored_kind(kind), stored_form(kind, marked))
-    record = await workshop.state.store.put(kind.storage, asked.namespace, asked.name, encode, previous=previous)
-    return Outcome(kind=kind, record=record)
+    return Outcome(kind=kind, record=await _put(workshop, asked, previous, marked))
+
+
+async def _put(workshop: Workshop, asked: Asked, previous: Record, marked: Object) -> Record:
+    kind, state = asked.kind, workshop.state
+    encode = encoder(state.stored_kind(kind), stored_form(kind, marked))
+    return await state.store.put(kind.storage, asked.namespace, asked.name, encode, previous=previous)
 
 
 def is_finished(kind: Kind, new: Object, old: Object) -> bool:

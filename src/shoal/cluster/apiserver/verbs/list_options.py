@@ -11,12 +11,16 @@ from typing import Any
 import msgspec
 
 from shoal.cluster.apiserver.calls import Call
+from shoal.cluster.apiserver.kinds.json_scan import json_problem
 from shoal.cluster.apiserver.refusals import Refused, bad_request, expired, invalid
 from shoal.kube.admission.fields import FieldProblem, forbidden, not_supported
 from shoal.kube.admission.fields import invalid as invalid_field
 
 EXACT = "Exact"
 NOT_OLDER = "NotOlderThan"
+
+_INVALID_TOKEN = "invalid continue token: continue key is not valid"
+_NO_CONTINUE = forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
 
 _INTEGER = re.compile("[+-]?[0-9]+")
 _MOST_DIGITS = 20
@@ -58,6 +62,12 @@ class ListOptions:
 _NO_OPTIONS = ListOptions()
 
 
+def get_options(call: Call) -> ListOptions:
+    """What a read of one object understands: only how old it may be."""
+    version = call.value("resourceVersion")
+    return ListOptions(resource_version=version) if version else _NO_OPTIONS
+
+
 def list_options(call: Call) -> ListOptions:
     """The options in a request's query; raises Refused where they are wrong or contradict each other."""
     if not call.query:
@@ -97,15 +107,20 @@ def continue_token(position: Position) -> str:
 
 def read_token(token: str) -> Position:
     """The position that a token holds."""
+    padded = token + "=" * (-len(token) % 4)
     try:
-        padded = token + "=" * (-len(token) % 4)
-        value: Any = msgspec.json.decode(base64.urlsafe_b64decode(padded))
-        if value["v"] != "meta.k8s.io/v1" or not isinstance(value["start"], str) or not isinstance(value["rv"], int):
+        raw = base64.urlsafe_b64decode(padded)
+        if problem := json_problem(raw):
+            raise bad_request(f"{_INVALID_TOKEN}: {problem}")
+        value: Any = msgspec.json.decode(raw)
+        if value["v"] != "meta.k8s.io/v1":
+            raise bad_request(f"{_INVALID_TOKEN}: server does not recognize this encoded version {value['v']}")
+        if not isinstance(value["start"], str) or not isinstance(value["rv"], int):
             raise ValueError
         namespace, _, name = value["start"].removesuffix("\0").partition("/")
         return Position(int(value["rv"]), (namespace, name))
     except (ValueError, KeyError, TypeError, binascii.Error, msgspec.DecodeError):
-        raise bad_request("invalid continue token: continue key is not valid") from None
+        raise bad_request(_INVALID_TOKEN) from None
 
 
 def expired_token(position: Position) -> Refused:
@@ -122,14 +137,14 @@ def expired_token(position: Position) -> Refused:
 def _list_problems(options: ListOptions) -> list[FieldProblem]:
     problems = []
     if options.match:
-        if options.continues:
-            problems.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden for continue"))
-        elif not options.resource_version:
+        if not options.resource_version:
             problems.append(
                 forbidden(
                     "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
                 )
             )
+        if options.continues:
+            problems.append(_NO_CONTINUE)
         if options.match not in (EXACT, NOT_OLDER):
             problems.append(not_supported("resourceVersionMatch", options.match, [EXACT, NOT_OLDER, ""]))
         elif options.match == EXACT and options.resource_version == "0":
@@ -145,7 +160,7 @@ def _watch_problems(options: ListOptions) -> list[FieldProblem]:
     problems = []
     match = options.match
     if options.send_initial is not None:
-        if not match:
+        if match != NOT_OLDER:
             text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
             problems.append(forbidden("resourceVersionMatch", text))
     elif match:
@@ -155,10 +170,10 @@ def _watch_problems(options: ListOptions) -> list[FieldProblem]:
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             )
         )
-    if match and options.send_initial is not None and match != NOT_OLDER:
+    if match and match != NOT_OLDER:
         problems.append(not_supported("resourceVersionMatch", match, [NOT_OLDER]))
     if options.continues:
-        problems.append(forbidden("continue", "continue is forbidden for watch"))
+        problems.append(_NO_CONTINUE)
     return problems
 
 

@@ -27,6 +27,7 @@ from shoal.cluster.apiserver.verbs.creating import create, match_namespace
 from shoal.cluster.apiserver.verbs.updating import match_name, replace
 from shoal.cluster.apiserver.verbs.writing import Workshop, live_object
 from shoal.kube.admission.fields import invalid as invalid_field
+from shoal.kube.errors import Status
 
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -40,16 +41,15 @@ _GO_NAMES = {str: "string", bool: "bool", int: "number", float: "number"}
 async def patch(workshop: Workshop, asked: Asked) -> Outcome:
     """Changes an object by the request's patch; an apply also creates it."""
     language = patch_language(asked.kind, asked.call.headers.get("content-type", ""))
-    read: Any = (
-        read_apply(asked, asked.kind.api_version, asked.kind.kind)
-        if language == APPLY_PATCH
-        else read_patch(asked, language)
-    )
     kind, store = asked.kind, workshop.state.store
+    read: Any = None
     for _ in range(_ATTEMPTS):
         previous = store.latest(kind.storage, asked.namespace, asked.name)
         if previous is None and (language != APPLY_PATCH or asked.subresource):
             raise not_found(kind.resource, kind.group, asked.name)
+        if read is None:
+            is_apply = language == APPLY_PATCH
+            read = read_apply(asked, kind.api_version, kind.kind) if is_apply else read_patch(asked, language)
         live = None if previous is None else live_object(kind, workshop.state, previous)
         if language == APPLY_PATCH:
             new = _applied(workshop, asked, live, read)
@@ -59,7 +59,7 @@ async def patch(workshop: Workshop, asked: Asked) -> Outcome:
         try:
             if previous is None:
                 return await create(workshop, asked, new, has_managers=True)
-            return await replace(workshop, asked, previous, new, has_managers=language == APPLY_PATCH)
+            return await replace(workshop, asked, previous, new, live=live, has_managers=language == APPLY_PATCH)
         except Changed:
             continue
     raise conflict(kind.resource, kind.group, asked.name)
@@ -115,7 +115,7 @@ def check_patched(asked: Asked, language: str, read: Any, odd: list[str]) -> Non
 
 
 def read_apply(asked: Asked, api_version: str, kind: str) -> Object:
-    """The object that is applied; refused where it is none of this kind, or not the URL's."""
+    """The object that is applied; refused where it is none of this kind. It may lack a name that is known already."""
     try:
         value, duplicates = read_yaml(asked.call.body)
     except BadBody as error:
@@ -127,29 +127,22 @@ def read_apply(asked: Asked, api_version: str, kind: str) -> Object:
         found = "array" if isinstance(value, list) else _GO_NAMES[type(value)]
         problem = f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
         raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {problem}")
-    _check_applied(asked, value or {}, api_version, kind)
+    _check_applied(value or {}, api_version, kind)
     return value or {}
 
 
-def _check_applied(asked: Asked, value: Object, api_version: str, kind: str) -> None:
-    """Refuses an apply of something else than the URL names."""
-    version, name = value.get("apiVersion") or "", value.get("kind") or ""
+def _check_applied(value: Object, api_version: str, kind: str) -> None:
+    """Refuses an apply of another kind than the URL's."""
+    version, name = (found if isinstance(found, str) else "" for found in (value.get("apiVersion"), value.get("kind")))
     if version != api_version or name != kind:
-        group, _, number = str(version).rpartition("/")
+        group, _, number = version.rpartition("/")
         raise bad_request(f"invalid object type: {group}/{number}, Kind={name}")
-    metadata = value.get("metadata") or {}
-    stated = metadata.get("name", "") if isinstance(metadata, dict) else ""
-    if not stated:
-        problem = f"the name of the object ({asked.name} based on URL) was undeterminable: name must be provided"
-        raise bad_request(problem)
-    if stated != asked.name:
-        raise bad_request(f"the name of the object ({stated}) does not match the name on the URL ({asked.name})")
 
 
 def _patched(asked: Asked, language: str, live: Object, patch: tuple[Any, list[str]]) -> Object:
     kind, (read, odd) = asked.kind, patch
     value = apply_to_value(language, live, read, kind)
-    if not isinstance(value.get("metadata"), dict):
+    if value.get("metadata") is None:
         value["metadata"] = {}
     odd = list(odd)
     try:
@@ -165,7 +158,8 @@ def _patched(asked: Asked, language: str, live: Object, patch: tuple[Any, list[s
 
 def _applied(workshop: Workshop, asked: Asked, live: Object | None, read: Object) -> Object:
     kind = asked.kind
-    if live is None and (uid := (read.get("metadata") or {}).get("uid")):
+    metadata = read.get("metadata")
+    if live is None and isinstance(metadata, dict) and (uid := metadata.get("uid")):
         raise conflict(
             kind.resource,
             kind.group,
@@ -182,5 +176,22 @@ def _applied(workshop: Workshop, asked: Asked, live: Object | None, read: Object
         now=workshop.now(),
         resets=kind.rules.resets.get(asked.subresource, ()),
     )
-    applied.setdefault("metadata", {}).setdefault("name", asked.name)
-    return completed(kind, applied, [])
+    try:
+        new = completed(kind, applied, [])
+    except Unhandled as error:
+        raise _inconvertible(kind, read, error.problem) from None
+    match_name(asked, new)
+    match_namespace(asked, new)
+    return new
+
+
+def _inconvertible(kind: Kind, read: Object, problem: str) -> Refused:
+    """500: what was applied fits the schema, but is no value of its type."""
+    metadata, what = read.get("metadata") or {}, f"{kind.group}/{kind.version}, Kind={kind.kind}"
+    place = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"
+    prefix = "error decoding from json: " if "base64" in problem else ""
+    message = (
+        f"failed to convert new object ({place}; {what}) to proper version: unable to convert unstructured object to "
+        f"{what}: {prefix}{problem}"
+    )
+    return Refused(Status(code=500, reason="", message=message))

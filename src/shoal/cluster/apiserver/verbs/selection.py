@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from shoal.api.meta import InvalidSelector, Selector
 from shoal.cluster.apiserver.kinds.kind import Kind
 from shoal.cluster.apiserver.refusals import bad_request
 from shoal.cluster.apiserver.storage import Record
+from shoal.cluster.apiserver.verbs.selector_problems import selector_problem
 
 _NAME = "metadata.name"
 _NAMESPACE = "metadata.namespace"
@@ -38,7 +40,7 @@ def selection(kind: Kind, label_text: str, field_text: str, *, name: str = "") -
     try:
         labels = Selector.parse(label_text)
     except InvalidSelector as error:
-        raise bad_request(str(error)) from None
+        raise bad_request(selector_problem(label_text) or str(error)) from None
     requirements = parse_fields(field_text)
     for requirement in requirements:
         _check_label(kind, requirement.label)
@@ -47,6 +49,8 @@ def selection(kind: Kind, label_text: str, field_text: str, *, name: str = "") -
         if wanted is not None and wanted != name:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
         wanted = name
+    stored = kind.rules.stored_fields
+    requirements = [dataclasses.replace(one, label=stored.get(one.label, one.label)) for one in requirements]
     rest = [one for one in requirements if not (one.label == _NAME and one.is_equal and one.value == wanted)]
     if labels.is_everything and not rest and wanted is None:
         return Selection(selects=None)

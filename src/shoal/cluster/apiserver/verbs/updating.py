@@ -86,14 +86,21 @@ async def update(workshop: Workshop, asked: Asked, new: Object) -> Outcome:
 
 
 async def replace(
-    workshop: Workshop, asked: Asked, previous: Record, new: Object, *, has_managers: bool = False
+    workshop: Workshop,
+    asked: Asked,
+    previous: Record,
+    new: Object,
+    *,
+    live: Object | None = None,
+    has_managers: bool = False,
 ) -> Outcome:
     """Carries an update out on one version of the object; raises Changed where it is no longer the newest.
 
-    ``has_managers`` where apply has told who owns what already.
+    ``live`` is that version where its values are at hand; ``has_managers`` where apply has told who owns what already.
     """
     kind, state = asked.kind, workshop.state
-    live = live_object(kind, state, previous)
+    if live is None:
+        live = live_object(kind, state, previous)
     _check_version(asked, new, live)
     asked.warnings.extend(drop_duplicate_owners(new))
     if not has_managers:
@@ -140,8 +147,8 @@ async def _completed_and_written(
 async def _written(workshop: Workshop, asked: Asked, previous: Record, new: Object, live: Object) -> Outcome:
     kind, state = asked.kind, workshop.state
     if is_finished(kind, new, live):
-        await removed(workshop, asked, previous, new)
         new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+        await removed(workshop, asked, previous, live)
         return Outcome(kind=kind, object=new)
     keep_times(live, new)
     if same_content(new, live):
@@ -238,10 +245,10 @@ def _validate(asked: Asked, new: Object, live: Object) -> None:
     else:
         problems += kind.rules.validate_update(new, live)
     if problems:
-        raise invalid(kind.kind, kind.group, asked.name, problems)
+        raise invalid(kind.kind, kind.storage.partition(".")[2], asked.name, problems)
     is_new_generation = not kind.rules.has_generation or new["metadata"].get("generation") != live["metadata"].get(
         "generation"
     )
     asked.warnings.extend(finalizer_warnings(kind, new, live))
-    if is_new_generation and kind.storage != "pods":
+    if is_new_generation and kind.storage != "pods" and asked.subresource != "status":
         asked.warnings.extend(kind.rules.warnings(new))

@@ -21,6 +21,7 @@ def validate_job_status(new: Object, old: Object) -> list[FieldProblem]:
     problems += _condition_problems(status, earlier)
     problems += _finished_problems(spec, status, earlier)
     problems += _index_problems(spec, status, earlier)
+    problems += _terminating_problems(status, earlier)
     ready = status.get("ready")
     if ready is not None and ready > status.get("active", 0) and _changed(status, earlier, "ready", "active"):
         problems.append(invalid("status.ready", ready, "cannot set more ready pods than active"))
@@ -99,10 +100,14 @@ def _finished_problems(spec: Object, status: Object, earlier: Object) -> list[Fi
     ):
         shown = {"Succeeded": uncounted.get("succeeded"), "Failed": uncounted.get("failed")}
         problems.append(invalid("status.uncountedTerminatedPods", shown, "must be empty for finished job"))
-    if status.get("terminating", 0) > 0 and (is_new or _changed(status, earlier, "terminating")):
-        words = "terminating>0 is invalid for finished job"
-        problems.append(invalid("status.terminating", status["terminating"], words))
     return problems
+
+
+def _terminating_problems(status: Object, earlier: Object) -> list[FieldProblem]:
+    is_touched = not _is_finished(earlier) or _changed(status, earlier, "terminating")
+    if not _is_finished(status) or status.get("terminating", 0) <= 0 or not is_touched:
+        return []
+    return [invalid("status.terminating", status["terminating"], "terminating>0 is invalid for finished job")]
 
 
 def _index_problems(spec: Object, status: Object, earlier: Object) -> list[FieldProblem]:

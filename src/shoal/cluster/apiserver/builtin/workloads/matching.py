@@ -35,10 +35,17 @@ def is_usable(selector: dict[str, Any] | None) -> bool:
 
 
 def shown_selector(selector: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A selector as messages show it: its labels in order."""
-    if selector is None or not selector.get("matchLabels"):
+    """A selector as messages show it: its fields as they are declared, its labels in order."""
+    if not selector:
         return selector
-    return {**selector, "matchLabels": dict(sorted(selector["matchLabels"].items()))}
+    shown: dict[str, Any] = {}
+    if labels := selector.get("matchLabels"):
+        shown["matchLabels"] = dict(sorted(labels.items()))
+    if rows := selector.get("matchExpressions"):
+        shown["matchExpressions"] = [
+            {name: row[name] for name in ("key", "operator", "values") if name in row} for row in rows
+        ]
+    return shown
 
 
 def _holds(requirement: dict[str, Any], labels: dict[str, str]) -> bool:

@@ -209,6 +209,7 @@ def _default_daemon_set(daemon_set: Object) -> None:
         rolling.setdefault("maxSurge", 0)
     spec.setdefault("revisionHistoryLimit", 10)
     default_template(spec.setdefault("template", {}))
+    _set_generation(daemon_set, _generation(daemon_set))
 
 
 def _prepare_daemon_set(new: Object) -> None:

@@ -1,0 +1,69 @@
+"""What the embedded server does not copy, with the reason; the fuzzer reads the object instead of asking for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.fuzz.steps import Kind, Object, Step
+from tests.conformance.story import Request
+
+# Kubernetes tells an empty list from none until an object is stored, and not afterwards: who writes one owns it, or is
+# refused in other words, and what is stored is the same. In normal form there is no such difference.
+_EMPTY_IS_NONE = {
+    "Role": frozenset({"rules"}),
+    "HorizontalPodAutoscaler": frozenset({"policies"}),
+    "Job": frozenset({"values"}),
+}
+_CONTENTS = frozenset({"data", "binaryData", "stringData"})
+
+
+def why_excluded(step: Step, kind: Kind, request: Request, live: Object | None) -> str:
+    """The reason, or "" where the request is sent."""
+    if kind.kind == "Service" and step.subresource == "status" and live is None:
+        return "a status written to no service makes one without addresses, which no client can want"
+    if kind.is_custom and step.subresource == "scale" and step.verb == "apply":
+        return "apply to the scale of a custom object fails there, and works here"
+    if kind.is_custom and step.subresource == "scale" and step.breakages:
+        return "a wrong scale of a custom object is refused in words about the server's insides"
+    if kind.is_custom and _changes_type(step, kind, request):
+        return "a custom object that is to become another kind is refused at one of many places, or not at all"
+    if step.how == "stale" and "dryRun" in step.query and live is None:
+        return "a dry run that creates shows the version that it was sent"
+    if kind.is_custom and not step.subresource and step.breakages and "status" in (step.content or ()):
+        return "a status that does not fit costs an object its owners, although it is dropped"
+    if _has_empty(request.body, _EMPTY_IS_NONE.get(kind.kind, frozenset())):
+        return "an empty list differs from none until it is stored"
+    if live is not None and live.get("immutable") and _has_empty(request.body, _CONTENTS, inside=True):
+        return "the content of what is immutable may not even change from none to empty, which are stored alike"
+    return ""
+
+
+def _changes_type(step: Step, kind: Kind, request: Request) -> bool:
+    if step.verb == "json-patch":
+        return any(
+            row[end] in ("/apiVersion", "/kind") for row in request.body for end in ("path", "from") if end in row
+        )
+    if step.verb not in ("create", "put", "edit") or step.subresource == "scale":
+        return False
+    return (request.body.get("apiVersion", ""), request.body.get("kind")) != (kind.api_version(step.version), kind.kind)
+
+
+def asks_for_live(step: Step, kind: Kind) -> bool:
+    """Whether the reason needs to know what is there."""
+    return kind.kind in ("ConfigMap", "Secret") or (kind.kind == "Service" and step.subresource == "status")
+
+
+def _has_empty(value: Any, names: frozenset[str], *, inside: bool = False) -> bool:
+    if not names:
+        return False
+    if isinstance(value, list):
+        return any(_has_empty(item, names, inside=inside) for item in value)
+    if not isinstance(value, dict):
+        return False
+    if str(value.get("path", "")).rpartition("/")[2] in names and not value.get("value"):
+        return True
+    return any(
+        (key in names and (not item or (inside and isinstance(item, dict) and None in item.values())))
+        or _has_empty(item, names, inside=inside)
+        for key, item in value.items()
+    )
