@@ -8,6 +8,7 @@ Exits 1 where a budget is missed. Without the real binaries it measures ours alo
 
 import argparse
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -28,6 +29,7 @@ PACKAGES = ("shoal", "aiohttp", "msgspec", "uvloop")
 
 def main() -> int:
     told = Console(stderr=True, soft_wrap=True, highlight=False)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as an error would end it, so that no server is left behind
     try:
         return measure(parse(), told)
     except (StartFailed, RealStartFailed, WrongAnswer) as error:

@@ -21,7 +21,7 @@ from shoal.kube import HttpTransport, load_connection
 from shoal.kube.tls import client_context
 from shoal.kube.transport import Request
 
-NAMESPACE = "bench"
+NAMESPACE, LISTED_NAMESPACE = "bench", "bench-list"
 ACCOUNTS = ("bench", "default", "trainer")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _MAY = [
@@ -136,18 +136,20 @@ async def _prepare(kubeconfig: Path) -> str:
         found: dict[str, Any] = json.loads(answer.body)
         return found
 
-    inside = f"/api/v1/namespaces/{NAMESPACE}"
+    namespaces = "/api/v1/namespaces"
     access = "/apis/rbac.authorization.k8s.io/v1"
     subject = {"kind": "ServiceAccount", "name": ACCOUNTS[0], "namespace": NAMESPACE}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bench"}
     try:
-        await post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        for name in ACCOUNTS:
-            await post(f"{inside}/serviceaccounts", {"metadata": {"name": name}})
+        for namespace in (NAMESPACE, LISTED_NAMESPACE):
+            await post(namespaces, {"metadata": {"name": namespace}})
+            for name in ACCOUNTS:
+                await post(f"{namespaces}/{namespace}/serviceaccounts", {"metadata": {"name": name}})
         await post(f"{access}/clusterroles", {"metadata": {"name": "bench"}, "rules": _MAY})
         binding = {"metadata": {"name": "bench"}, "subjects": [subject], "roleRef": role}
         await post(f"{access}/clusterrolebindings", binding)
-        review = await post(f"{inside}/serviceaccounts/{ACCOUNTS[0]}/token", {"spec": {"expirationSeconds": 7200}})
+        account = f"{namespaces}/{NAMESPACE}/serviceaccounts/{ACCOUNTS[0]}"
+        review = await post(f"{account}/token", {"spec": {"expirationSeconds": 7200}})
         token: str = review["status"]["token"]
         return token
     finally:

@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 
 from bench.holding.pods import pod
-from bench.serving.contestants import NAMESPACE
+from bench.serving.contestants import LISTED_NAMESPACE, NAMESPACE
 from bench.serving.load import Target
 
 MERGE_PATCH = "application/merge-patch+json"
 _INSIDE = f"/api/v1/namespaces/{NAMESPACE}"
 _CONFIG_MAPS = f"{_INSIDE}/configmaps"
 _PODS = f"{_INSIDE}/pods"
+_LISTED_PODS = f"/api/v1/namespaces/{LISTED_NAMESPACE}/pods"
 
 
 def config_map(name: str) -> bytes:
@@ -25,13 +26,13 @@ def config_map(name: str) -> bytes:
     return msgspec.json.encode({"metadata": {"name": name, "labels": labels}, "data": data})
 
 
-def large_pod(number: int) -> bytes:
+def large_pod(number: int, namespace: str = NAMESPACE) -> bytes:
     """A pod of 10 KB as a controller creates it: five containers, probes, affinity, volumes; no status."""
     whole: dict[str, Any] = pod(number, 0)
     metadata, spec = whole["metadata"], whole["spec"]
     for name in ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "generateName"):
         del metadata[name]
-    metadata["namespace"] = NAMESPACE
+    metadata["namespace"] = namespace
     for name in ("priority", "priorityClassName", "preemptionPolicy", "nodeName"):
         del spec[name]
     sidecar = spec["containers"][-1]
@@ -73,8 +74,12 @@ class Requests:
             body = b'{"metadata":{"labels":{"bench":"%d"}}}' % number
             yield self._target.request("PATCH", f"{_PODS}/{name}", body, MERGE_PATCH)
 
+    def filling(self, count: int) -> Iterator[bytes]:
+        """The pods of the list, in a namespace of their own."""
+        return (self._target.request("POST", _LISTED_PODS, large_pod(n, LISTED_NAMESPACE)) for n in range(count))
+
     def list_pods(self) -> bytes:
-        return self._target.request("GET", _PODS)
+        return self._target.request("GET", _LISTED_PODS)
 
     def watch_small(self) -> bytes:
         return self._target.request("GET", f"{_CONFIG_MAPS}?watch=1&resourceVersion=0")

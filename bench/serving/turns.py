@@ -86,8 +86,7 @@ def take_turn(start: Start, data_dir: Path, sizes: Sizes, *, core: int | None, f
         turn.work["get"] = _work(contestant, requests.reading(names[0]), sizes.seconds)
         turn.work["patch"] = _work(contestant, requests.patching(names), sizes.seconds)
         turn.work["create small"] = _work(contestant, requests.creating_small(), sizes.seconds)
-        numbers = itertools.count()
-        pods = requests.creating_pods(numbers)
+        pods = requests.creating_pods(itertools.count())
         turn.work["create pod"] = _work(contestant, pods, sizes.seconds)
         turn.read_beside_creates = _read_beside(contestant, pods, requests.reading(names[0]), sizes.seconds)
         turn.work["patch pod"] = _work(contestant, requests.patching_pods(100), sizes.seconds)
@@ -98,14 +97,13 @@ def take_turn(start: Start, data_dir: Path, sizes: Sizes, *, core: int | None, f
         told = Load(latencies=heard.last_heard)
         turn.last_watcher, turn.last_watcher_p99 = told.percentile(0.5), told.percentile(0.99)
         if fills:
-            _fill_and_list(turn, contestant, requests, next(numbers), sizes.pods)
+            _fill_and_list(turn, contestant, requests, sizes.pods)
         return turn
 
 
-def _fill_and_list(turn: Turn, contestant: Contestant, requests: Requests, held: int, wanted: int) -> None:
-    if held < wanted:
-        drive_whole(contestant, requests.creating_pods(iter(range(held, wanted))))
-    turn.listed = max(held, wanted)
+def _fill_and_list(turn: Turn, contestant: Contestant, requests: Requests, pods: int) -> None:
+    drive_whole(contestant, requests.filling(pods))
+    turn.listed = pods
     turn.memory_full = contestant.memory()
     cpu = contestant.cpu_seconds()
     with Crew(contestant.target, iter([requests.list_pods()]), 1) as crew:

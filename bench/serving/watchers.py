@@ -46,7 +46,7 @@ class _Watcher:
 
 
 def fan_out(target: Target, watch: bytes, changes: list[bytes], single: list[bytes], *, watchers: int) -> FanOut:
-    """All ``changes`` as fast as eight connections take them, then the ``single`` ones, each when the last was heard."""
+    """All ``changes`` as fast as eight connections take them, then the ``single`` ones, each after the last."""
     crowd: dict[int, _Watcher] = {}
     poll = select.epoll()
     writers: dict[int, Connection] = {}

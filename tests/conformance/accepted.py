@@ -151,6 +151,30 @@ ACCEPTED = (
         "the metadata of a table's rows is that of the objects",
     ),
     Accepted(
+        "volumes and claims",
+        8,
+        {
+            "body.details.causes": [
+                {"field": "spec.accessModes", "message": "Required value", "reason": "FieldValueRequired"},
+                {"field": "spec.capacity", "message": "Required value", "reason": "FieldValueRequired"},
+                {
+                    "field": "spec.capacity",
+                    "message": 'Unsupported value: {}: supported values: "storage"',
+                    "reason": "FieldValueNotSupported",
+                },
+                {
+                    "field": "spec",
+                    "message": "Required value: must specify a volume type",
+                    "reason": "FieldValueRequired",
+                },
+            ],
+            "body.message": 'PersistentVolume "conformance-pv2" is invalid: [spec.accessModes: Required value, '
+            'spec.capacity: Required value, spec.capacity: Unsupported value: {}: supported values: "storage", '
+            "spec: Required value: must specify a volume type]",
+        },
+        "a map that is empty and one that is not there are the same",
+    ),
+    Accepted(
         "numbers at the edge",
         4,
         {

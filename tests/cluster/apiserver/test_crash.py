@@ -102,7 +102,7 @@ class Ledger:
         self.held: dict[str, Any] = {}
         """The resourceVersion of each object by its URL, as its writer knows it."""
         self.pending: dict[str, tuple[int, Any]] = {}
-        """The requests without an answer, by URL: the newest version known when it was sent, and what it would leave."""
+        """The requests without an answer, by URL: the newest version known then, and what it would leave."""
         self.newest = 0
         self.versions: dict[int, str] = {}
         """Which object each version was given to."""

@@ -25,8 +25,10 @@ def why_excluded(step: Step, kind: Kind, request: Request, live: Object | None) 
         return "apply to the scale of a custom object fails there, and works here"
     if kind.is_custom and step.subresource == "scale" and step.breakages:
         return "a wrong scale of a custom object is refused in words about the server's insides"
-    if kind.is_custom and _changes_type(step, kind, request):
-        return "a custom object that is to become another kind is refused at one of many places, or not at all"
+    if _changes_type(step, kind, request):
+        return "an object that is to become another kind is refused at one of many places, or not at all"
+    if step.verb == "strategic" and any(one.how == "huge" for one in step.breakages):
+        return "a number that is too large for its type is cut off by a strategic patch, and refused here"
     if step.how == "stale" and "dryRun" in step.query and live is None:
         return "a dry run that creates shows the version that it was sent"
     if kind.is_custom and not step.subresource and step.breakages and "status" in (step.content or ()):
@@ -43,7 +45,7 @@ def _changes_type(step: Step, kind: Kind, request: Request) -> bool:
         return any(
             row[end] in ("/apiVersion", "/kind") for row in request.body for end in ("path", "from") if end in row
         )
-    if step.verb not in ("create", "put", "edit") or step.subresource == "scale":
+    if not kind.is_custom or step.verb not in ("create", "put", "edit") or step.subresource == "scale":
         return False
     return (request.body.get("apiVersion", ""), request.body.get("kind")) != (kind.api_version(step.version), kind.kind)
 

@@ -35,7 +35,7 @@ def _flat(content: Strategy) -> Strategy:
 
 
 _CONTAINER = {"name": "main", "image": "x"}
-_TEMPLATE = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [_CONTAINER]}}
+_TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [_CONTAINER]}}
 _WORKLOAD = {"spec": {"selector": {"matchLabels": {"app": "x"}}, "template": _TEMPLATE}}
 _JOB_TEMPLATE = {**_TEMPLATE, "spec": {**_TEMPLATE["spec"], "restartPolicy": "Never"}}
 _TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}

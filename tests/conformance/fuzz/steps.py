@@ -47,7 +47,8 @@ class Kind:
             "metadata": {"name": name},
             **self.least_content,
         }
-        return _filled(body, namespace)
+        filled: Object = _filled(body, namespace)
+        return filled
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from shoal.cluster.apiserver.subresources.scale import ScaleSubresource
 from shoal.cluster.apiserver.upkeep.aggregation import keep_aggregated
 from shoal.cluster.apiserver.upkeep.bootstrap import make_first_objects
 from shoal.cluster.apiserver.upkeep.definitions import Definitions
+from shoal.cluster.apiserver.upkeep.lasting import lasting
 from shoal.cluster.apiserver.verbs.asked import Asked
 from shoal.cluster.apiserver.verbs.bodies import completed
 from shoal.cluster.apiserver.verbs.deleting import DeleteOptions, delete
@@ -104,7 +105,10 @@ async def running(
     service = _service(state, workshop, credentials, address, node_specials.table())
     try:
         async with asyncio.TaskGroup() as tasks:
-            upkeep = [tasks.create_task(definitions.run(tasks)), tasks.create_task(keep_aggregated(state))]
+            upkeep = [
+                tasks.create_task(lasting("definitions", lambda: definitions.run(tasks))),
+                tasks.create_task(lasting("aggregated roles", lambda: keep_aggregated(state))),
+            ]
             try:
                 yield Core(state=state, service=service, credentials=credentials)
             finally:

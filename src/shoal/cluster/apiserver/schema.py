@@ -78,6 +78,9 @@ class Schema:
     """Of a built-in kind: the structs whose fields JSON has among these ``properties``; protobuf nests them."""
     omit: Omit = Omit.EMPTY
 
+    shape: Any = None
+    """What apply has made of a kind's root, once it was asked for."""
+
     @property
     def is_map(self) -> bool:
         """Whether it is an object whose keys are not known beforehand."""

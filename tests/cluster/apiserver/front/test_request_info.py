@@ -76,10 +76,20 @@ CASES = {
             "rest": "x/y",
         },
     ),
-    "empty segments": (
+    "an empty namespace": (
         "GET",
-        "/api/v1//namespaces//pods",
-        {"verb": "get", "version": "v1", "resource": "namespaces", "namespace": "pods", "name": "pods"},
+        "/api/v1/namespaces//pods",
+        {"verb": "list", "version": "v1", "resource": "pods"},
+    ),
+    "an empty name": (
+        "GET",
+        "/api/v1/namespaces/a/pods//p",
+        {"verb": "list", "version": "v1", "resource": "pods", "namespace": "a", "subresource": "p"},
+    ),
+    "slashes at the end": (
+        "GET",
+        "/api/v1/namespaces/a/pods//",
+        {"verb": "list", "version": "v1", "resource": "pods", "namespace": "a"},
     ),
     "an old watch path": (
         "GET",
@@ -96,11 +106,27 @@ def test_a_url_names_what_it_is_about(method: str, path: str, expected: dict[str
 
 def test_a_list_that_goes_on_is_a_watch() -> None:
     assert request_info("GET", "/api/v1/pods", watch=True).verb == "watch"
-    assert request_info("GET", "/api/v1/namespaces/a/pods/p", watch=True).verb == "watch"
+    assert request_info("GET", "/api/v1/watch/namespaces/a/pods/p", watch=False).verb == "watch"
+
+
+def test_one_object_is_read_even_where_a_watch_is_asked_for() -> None:
+    assert request_info("GET", "/api/v1/namespaces/a/pods/p", watch=True).verb == "get"
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/version", "/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/x/v1/pods"]
+    "path",
+    [
+        "/",
+        "/version",
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/x/v1/pods",
+        "//api/v1/pods",
+        "/apis//v1/pods",
+    ],
 )
 def test_what_is_no_resource_is_a_path(path: str) -> None:
     info = request_info("GET", path, watch=False)

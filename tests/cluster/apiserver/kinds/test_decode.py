@@ -91,7 +91,7 @@ def test_empty_values_are_left_out_and_pointers_kept(given_value: Any, expected:
         ("core.v1.ConfigMap", {"data": {"a": None}}, {"data": {"a": ""}}),
         ("core.v1.Secret", {"data": {"a": "YQ==\n"}}, {"data": {"a": "YQ=="}}),
         ("core.v1.Secret", {"data": {"a": [1, 2]}}, {"data": {"a": "AQI="}}),
-        ("core.v1.Secret", {"data": {"a": None}}, {"data": {"a": None}}),
+        ("core.v1.Secret", {"data": {"a": None}}, {"data": {"a": ""}}),
         ("rbac.v1.Role", {"rules": []}, {"rules": None}),
         (
             "core.v1.Pod",

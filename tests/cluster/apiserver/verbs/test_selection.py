@@ -55,7 +55,7 @@ REFUSALS: dict[str, tuple[Kind, str, str, str]] = {
         '"x" is not a known field selector: only "metadata.name", "metadata.namespace"',
     ),
     "no comparison": (PODS, "", "a", "invalid selector: 'a'; can't understand 'a'"),
-    "half a set": (PODS, "a in", "", "label selector 'a in' is not valid: found the end where '(' belongs"),
+    "half a set": (PODS, "a in", "", "unable to parse requirement: found '' expected: '('"),
 }
 
 

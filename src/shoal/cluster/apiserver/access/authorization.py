@@ -30,6 +30,7 @@ KINDS = (ROLES, CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
 
 MASTERS = "system:masters"
 _MOST_DECISIONS = 20_000
+_MOST_NAMESPACES = 10_000
 _NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -168,6 +169,9 @@ class Authorizer:
                 bindings = _Bindings()
                 for each in self._state.list(ROLE_BINDINGS, namespace):
                     bindings.add(each, namespace)
+                if len(self._namespaces) >= _MOST_NAMESPACES:
+                    # Anyone may ask for namespaces that there are none of.
+                    self._namespaces.clear()
                 self._namespaces[namespace] = bindings
             for binding in bindings.of(user):
                 rules = self._rules(binding.role_kind, namespace, binding.role, problems)

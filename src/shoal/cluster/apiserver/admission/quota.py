@@ -8,6 +8,7 @@ whoever keeps the status of quotas, not here.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -116,7 +117,10 @@ class ResourceQuota:
             try:
                 # One that is gone meanwhile limits nothing any more.
                 written = await self._state.update(QUOTAS, request.namespace, name, charged)
-            except BaseException:
+            except BaseException as problem:
+                if isinstance(problem, asyncio.CancelledError):
+                    # The client left when the charge was staged already: it is made, and given back with the others.
+                    request.charges.append((name, change))
                 await self.refund(request)
                 raise
             if written is not None:

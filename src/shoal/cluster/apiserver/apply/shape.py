@@ -7,7 +7,7 @@ when they are first met: a kind costs only what its objects use, and types that 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -128,11 +128,15 @@ class Fields(dict[str, tuple[str, Shape, bool]]):
         return field
 
 
-@lru_cache(maxsize=2048)
 def shape_of(schema: Schema) -> Shape:
-    """The shape of a kind's objects."""
-    if schema.go_type:
-        return place_shape(schema)
+    """The shape of a kind's objects; it is kept with the schema, and goes with it when a definition is deleted."""
+    if schema.shape is None:
+        schema.shape = place_shape(schema) if schema.go_type else _custom_shape(schema)
+    shape: Shape = schema.shape
+    return shape
+
+
+def _custom_shape(schema: Schema) -> Shape:
     return _Maker(is_custom=True, is_exact=not _reaches_untyped(schema)).custom_object(schema)
 
 
@@ -142,10 +146,14 @@ def place_shape(schema: Schema) -> Shape:
     return _Maker(is_custom=not schema.go_type, is_exact=is_exact).shape(schema, preserves=False)
 
 
-@lru_cache(maxsize=2048)
 def zero_bytes(schema: Schema) -> bytes:
     """The JSON of an object of this kind in which nothing is set: what is there before a create."""
-    return msgspec.json.encode(decode(schema, {}, []) if schema.go_type else {})
+    return _zero_bytes(schema) if schema.go_type else b"{}"
+
+
+@cache
+def _zero_bytes(schema: Schema) -> bytes:
+    return msgspec.json.encode(decode(schema, {}, []))
 
 
 def is_untyped(map_shape: MapShape) -> bool:

@@ -109,8 +109,7 @@ def volume_problems(new: Object) -> list[FieldProblem]:
     if not capacity:
         problems.append(required("spec.capacity"))
     if set(capacity) != {"storage"}:
-        shown = dict(sorted(capacity.items())) if "capacity" in spec else None
-        problems.append(not_supported("spec.capacity", shown, ["storage"]))
+        problems.append(not_supported("spec.capacity", dict(sorted(capacity.items())), ["storage"]))
     for name, value in capacity.items():
         problems += basic_amount_problems(value, f"spec.capacity[{name}]")
         if parse_quantity(value).nano <= 0:

@@ -171,7 +171,7 @@ class Resources:
             return await create(self._workshop, asked, read_object(asked))
         if verb == "update":
             asked.options = write_options(call, "UpdateOptions")
-            return await update(self._workshop, asked, read_object(asked))
+            return await update(self._workshop, asked)
         if verb == "patch":
             is_apply = media_type(call.headers.get("content-type", "")) == APPLY_PATCH
             asked.options = write_options(call, "PatchOptions", is_apply=is_apply)

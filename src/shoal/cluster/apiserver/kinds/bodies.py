@@ -52,7 +52,7 @@ class BadBody(ValueError):
 def read_json(raw: bytes, *, merges: bool = False) -> tuple[Any, list[str]]:
     """The value, and ``duplicate field "spec.x"`` for each field that is given twice; raises BadBody.
 
-    Of such a field the last value counts; ``merges`` where objects are put together, as Go does for types that it knows.
+    Of such a field the last value counts; ``merges`` where objects are put together, as Go does for known types.
     """
     try:
         value = msgspec.json.decode(raw)

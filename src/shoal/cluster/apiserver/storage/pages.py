@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
@@ -47,7 +48,7 @@ def page_of(
         records = filter(selects, records)
     if not limit:
         return Page(list(records), revision)
-    found = list(islice(records, limit + 1))
+    found = list(islice(records, min(limit, sys.maxsize - 1) + 1))
     if len(found) <= limit:
         return Page(found, revision)
     found.pop()

@@ -12,7 +12,10 @@ from shoal.cluster.apiserver.custom import CLEANUP, DEFINITIONS, definition_stat
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.refusals import Refused
 from shoal.cluster.apiserver.state import State
-from shoal.cluster.apiserver.storage import ChangeType
+from shoal.cluster.apiserver.storage import ChangeType, StorageFailed
+from shoal.cluster.apiserver.upkeep.lasting import PAUSE
+
+_REFUSED_PAUSE = 5.0
 
 _log = structlog.get_logger(__name__)
 
@@ -35,7 +38,11 @@ class Definitions:
     def load(self) -> None:
         """Serves what was established before the server stopped."""
         for definition in self._state.list(DEFINITIONS):
-            self._serve(definition)
+            try:
+                self._serve(definition)
+            except Exception:
+                # One that cannot be read must not keep the server from starting.
+                _log.exception("definition not served", definition=definition["metadata"]["name"])
 
     def stop(self) -> None:
         """Leaves unfinished deletions to the next start."""
@@ -43,10 +50,13 @@ class Definitions:
             task.cancel()
 
     async def run(self, tasks: asyncio.TaskGroup) -> None:
-        """Follows the definitions for ever."""
+        """Follows the definitions for ever; may be begun anew after a fault."""
         watcher = self._state.store.watch(DEFINITIONS, None, since=self._state.store.revision)
         try:
-            for definition in list(self._state.list(DEFINITIONS)):
+            definitions = list(self._state.list(DEFINITIONS))
+            for name in set(self._served) - {definition["metadata"]["name"] for definition in definitions}:
+                self._forget(name)
+            for definition in definitions:
                 await self._follow(definition, tasks)
             while True:
                 changes = await watcher.changes()
@@ -77,9 +87,11 @@ class Definitions:
             self._serve(current)
             is_ending = "deletionTimestamp" in current["metadata"] and name not in self._ending
             if is_ending and CLEANUP in current["metadata"].get("finalizers", ()):
-                task = tasks.create_task(self._clean_up(name))
+                task = tasks.create_task(self._end(name))
                 self._ending[name] = task
                 task.add_done_callback(lambda _task: self._ending.pop(name, None))
+        except StorageFailed:
+            raise  # which is no fault of this one: all are followed anew
         except Exception:
             # One definition that cannot be followed must not keep the others waiting.
             _log.exception("definition not followed", definition=name)
@@ -113,7 +125,8 @@ class Definitions:
         conditions = {one["type"]: one["status"] for one in definition.get("status", {}).get("conditions") or ()}
         if conditions.get("Established") != "True":
             return
-        shape = (definition["metadata"].get("generation"), definition["status"].get("acceptedNames"))
+        metadata = definition["metadata"]
+        shape = (metadata["uid"], metadata.get("generation"), definition["status"].get("acceptedNames"))
         if self._served.get(name) == shape:
             return
         kinds = kinds_of(definition)
@@ -127,23 +140,41 @@ class Definitions:
         if self._served.pop(name, None) is not None:
             self._state.registry.replace_custom(name, (), None)
 
+    async def _end(self, name: str) -> None:
+        """Lets a definition go after the last of its objects, however often that fails."""
+        while True:
+            try:
+                await self._clean_up(name)
+                await self._state.update(DEFINITIONS, "", name, _without_cleanup)
+                # All that was staged before is there by now: also what was created in the very moment of the marking.
+                await self._clean_up(name)
+                await self._remove(name)
+            except Exception:
+                _log.exception("definition not ended", definition=name)
+                await asyncio.sleep(PAUSE)
+            else:
+                return
+
     async def _clean_up(self, name: str) -> None:
-        """Deletes all objects of a kind whose definition shall go, and lets it go after the last of them."""
+        """Deletes all objects of a kind whose definition shall go."""
         watcher = self._state.store.watch(name, None, since=self._state.store.revision)
         try:
             while records := self._state.store.page(name, None).records:
+                is_refused = False
                 for record in records:
                     try:
                         await self._delete(name, record.namespace, record.name)
                     except Refused as refusal:
                         if refusal.status.code != 404:
+                            is_refused = True
                             _log.warning("object not deleted", kind=name, name=record.name, why=str(refusal))
-                if self._state.store.count(name):
+                if is_refused:
+                    # Who refuses it, a webhook for instance, may think otherwise later, and nothing here would tell.
+                    await asyncio.sleep(_REFUSED_PAUSE)
+                elif self._state.store.count(name):
                     await watcher.changes()
         finally:
             watcher.close()
-        await self._state.update(DEFINITIONS, "", name, _without_cleanup)
-        await self._remove(name)
 
     async def _remove(self, name: str) -> None:
         """Takes the definition out of the store once nothing holds it."""

@@ -38,6 +38,8 @@ class Asked:
     call: Call
     options: WriteOptions = field(default_factory=WriteOptions)
     warnings: list[str] = field(default_factory=list)
+    is_staged: bool = False
+    """Whether the store has taken the write: it goes on, also where nobody waits for it any more."""
 
 
 @dataclass(kw_only=True, slots=True)

@@ -9,7 +9,7 @@ from shoal.cluster.apiserver.apply import record_update
 from shoal.cluster.apiserver.builtin.certificates import sign_as
 from shoal.cluster.apiserver.builtin.metadata import FOREGROUND, ORPHAN, drop_duplicate_owners, validate_metadata
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
-from shoal.cluster.apiserver.refusals import Refused, already_exists, bad_request, forbidden, invalid, refused
+from shoal.cluster.apiserver.refusals import Refused, already_exists, bad_request, invalid, refused
 from shoal.cluster.apiserver.state import encoder
 from shoal.cluster.apiserver.storage import Changed
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome
@@ -18,7 +18,9 @@ from shoal.cluster.apiserver.verbs.service_addresses import SERVICES
 from shoal.cluster.apiserver.verbs.writing import (
     Workshop,
     attributes,
+    check_creation,
     check_escalation,
+    is_under_way,
     live_object,
     new_uid,
     stored_form,
@@ -37,9 +39,7 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     """Creates an object of the body ``new``; ``has_managers`` where apply has told who owns what already."""
     kind = asked.kind
     metadata = new.setdefault("metadata", {})
-    if kind.definition is not None and "deletionTimestamp" in kind.definition["metadata"]:
-        why = "create not allowed while custom resource definition is terminating"
-        raise forbidden(kind.resource, kind.group, metadata.get("name", ""), why)
+    _check_definition(workshop, kind)
     match_namespace(asked, new)
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -68,14 +68,27 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     try:
         _complete(workshop, asked, new)
         _validate(asked, new)
+        if asked.name:
+            check_creation(workshop.authorizer, asked)
         request.object, request.name = new, new["metadata"]["name"]
         await workshop.admission.validate(request)
         return await _named_and_stored(workshop, asked, new, is_named=is_named)
-    except BaseException:
-        await workshop.admission.refund(request)
+    except BaseException as problem:
+        if not is_under_way(asked, problem):
+            await workshop.admission.refund(request)
         raise
     finally:
         workshop.addresses.release(new)
+
+
+def _check_definition(workshop: Workshop, kind: Kind) -> None:
+    """Refuses an object of a kind that goes or is gone: nobody would ever delete it."""
+    if kind.definition is None:
+        return
+    current = workshop.state.registry.stored(kind.storage)
+    if current is None or current.definition is None or "deletionTimestamp" in current.definition["metadata"]:
+        why = "create not allowed while custom resource definition is terminating"
+        raise refused(405, "MethodNotAllowed", why, group=kind.group, kind=kind.resource)
 
 
 async def _named_and_stored(workshop: Workshop, asked: Asked, new: Object, *, is_named: bool) -> Outcome:
@@ -170,9 +183,11 @@ async def _stored(workshop: Workshop, asked: Asked, new: Object) -> Outcome | No
         return None
     if asked.options.dry_run:
         return Outcome(kind=kind, object=new, status=201)
+    _check_definition(workshop, kind)
     encode = encoder(workshop.state.stored_kind(kind), stored_form(kind, new))
     try:
-        record = await store.put(kind.storage, asked.namespace, name, encode, previous=None)
+        written = store.put(kind.storage, asked.namespace, name, encode, previous=None)
     except Changed:
         return None
-    return Outcome(kind=kind, record=record, status=201)
+    asked.is_staged = True
+    return Outcome(kind=kind, record=await written, status=201)

@@ -19,7 +19,7 @@ from shoal.kube.admission.fields import invalid as invalid_field
 EXACT = "Exact"
 NOT_OLDER = "NotOlderThan"
 
-_INVALID_TOKEN = "invalid continue token: continue key is not valid"
+_UNREADABLE = "invalid continue token: continue key is not valid"
 _NO_CONTINUE = forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
 
 _INTEGER = re.compile("[+-]?[0-9]+")
@@ -111,16 +111,16 @@ def read_token(token: str) -> Position:
     try:
         raw = base64.urlsafe_b64decode(padded)
         if problem := json_problem(raw):
-            raise bad_request(f"{_INVALID_TOKEN}: {problem}")
+            raise bad_request(f"{_UNREADABLE}: {problem}")
         value: Any = msgspec.json.decode(raw)
         if value["v"] != "meta.k8s.io/v1":
-            raise bad_request(f"{_INVALID_TOKEN}: server does not recognize this encoded version {value['v']}")
+            raise bad_request(f"{_UNREADABLE}: server does not recognize this encoded version {value['v']}")
         if not isinstance(value["start"], str) or not isinstance(value["rv"], int):
-            raise ValueError
+            raise TypeError
         namespace, _, name = value["start"].removesuffix("\0").partition("/")
         return Position(int(value["rv"]), (namespace, name))
     except (ValueError, KeyError, TypeError, binascii.Error, msgspec.DecodeError):
-        raise bad_request(_INVALID_TOKEN) from None
+        raise bad_request(_UNREADABLE) from None
 
 
 def expired_token(position: Position) -> Refused:

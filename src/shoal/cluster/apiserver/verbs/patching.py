@@ -42,16 +42,15 @@ async def patch(workshop: Workshop, asked: Asked) -> Outcome:
     """Changes an object by the request's patch; an apply also creates it."""
     language = patch_language(asked.kind, asked.call.headers.get("content-type", ""))
     kind, store = asked.kind, workshop.state.store
-    read: Any = None
+    is_apply = language == APPLY_PATCH
     for _ in range(_ATTEMPTS):
         previous = store.latest(kind.storage, asked.namespace, asked.name)
-        if previous is None and (language != APPLY_PATCH or asked.subresource):
+        if previous is None and (not is_apply or asked.subresource):
             raise not_found(kind.resource, kind.group, asked.name)
-        if read is None:
-            is_apply = language == APPLY_PATCH
-            read = read_apply(asked, kind.api_version, kind.kind) if is_apply else read_patch(asked, language)
+        # Read anew for each attempt: what an earlier one made shares parts with its patch, and has been completed.
+        read: Any = read_apply(asked, kind.api_version, kind.kind) if is_apply else read_patch(asked, language)
         live = None if previous is None else live_object(kind, workshop.state, previous)
-        if language == APPLY_PATCH:
+        if is_apply:
             new = _applied(workshop, asked, live, read)
         else:
             assert live is not None
@@ -59,7 +58,7 @@ async def patch(workshop: Workshop, asked: Asked) -> Outcome:
         try:
             if previous is None:
                 return await create(workshop, asked, new, has_managers=True)
-            return await replace(workshop, asked, previous, new, live=live, has_managers=language == APPLY_PATCH)
+            return await replace(workshop, asked, previous, new, live=live, has_managers=is_apply)
         except Changed:
             continue
     raise conflict(kind.resource, kind.group, asked.name)
@@ -94,7 +93,8 @@ def read_patch(asked: Asked, language: str) -> tuple[Any, list[str]]:
     try:
         value, odd = read_json(asked.call.body)
     except BadBody as error:
-        raise bad_request(("" if language == STRATEGIC_MERGE_PATCH else "error decoding patch: ") + error.plain) from None
+        prefix = "" if language == STRATEGIC_MERGE_PATCH else "error decoding patch: "
+        raise bad_request(prefix + error.plain) from None
     if language == JSON_PATCH and asked.options.validation != "Ignore":
         odd += unknown_fields(value)
     return value, odd

@@ -32,13 +32,13 @@ def selector_problem(text: str) -> str:
 
 class _Reading:
     def __init__(self, text: str) -> None:
-        self._tokens = [*_TOKEN.findall(text), ""]
+        self._tokens: list[str] = [*_TOKEN.findall(text), ""]
         self._position = 0
 
     def read(self) -> None:
-        while token := self._next:
-            if not _is_word(token) and token != "!":
-                raise _Problem(f"found '{token}', expected: !, identifier, or 'end of string'")
+        while first := self._next:
+            if not _is_word(first) and first != "!":
+                raise _Problem(f"found '{first}', expected: !, identifier, or 'end of string'")
             try:
                 self._requirement()
             except _Problem as problem:
@@ -72,11 +72,7 @@ class _Reading:
         operator = self._take()
         if operator not in _OPERATORS:
             raise _Problem(f"found '{operator}', expected: in, notin, =, ==, !=, gt, lt")
-        if operator in ("in", "notin"):
-            values = self._set()
-        else:
-            values = ["" if self._next in ("", ",") else self._word()]
-        _check_values(key, operator, values)
+        _check_values(key, operator, self._set() if operator in ("in", "notin") else [self._value()])
 
     def _word(self) -> str:
         token = self._take()
@@ -84,12 +80,15 @@ class _Reading:
             raise _Problem(f"found '{token}', expected: identifier")
         return token
 
+    def _value(self) -> str:
+        return "" if self._next in ("", ",") else self._word()
+
     def _set(self) -> list[str]:
         if (found := self._take()) != "(":
             raise _Problem(f"found '{found}' expected: '('")
         if self._next == ")":
             self._take()
-            return []
+            return [""]
         if self._next != "," and not _is_word(self._next):
             raise _Problem(f"found '{self._next}', expected: ',', ')' or identifier")
         values = set()
@@ -108,8 +107,6 @@ class _Reading:
 
 def _check_values(key: str, operator: str, values: list[str]) -> None:
     problems = []
-    if not values:
-        problems.append(invalid("values", [], "for 'in', 'notin' operators, values set can't be empty"))
     if operator in ("<", ">") and not _INTEGER.fullmatch(values[0]):
         problems.append(invalid("values[0]", values[0], "for 'Gt', 'Lt' operators, the value must be an integer"))
     for place, value in enumerate(values):

@@ -20,6 +20,7 @@ from shoal.cluster.apiserver.refusals import bad_request, conflict, invalid, not
 from shoal.cluster.apiserver.state import encoder
 from shoal.cluster.apiserver.storage import Changed, Record
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome
+from shoal.cluster.apiserver.verbs.bodies import read_object
 from shoal.cluster.apiserver.verbs.creating import CERTIFICATE_REQUESTS, create, finalizer_warnings, match_namespace
 from shoal.cluster.apiserver.verbs.deleting import is_finished, removed
 from shoal.cluster.apiserver.verbs.service_addresses import SERVICES
@@ -28,6 +29,7 @@ from shoal.cluster.apiserver.verbs.writing import (
     attributes,
     check_escalation,
     committed,
+    is_under_way,
     live_object,
     same_content,
     stored_form,
@@ -61,8 +63,20 @@ SPECIAL_UPDATES = {
 }
 
 
-async def update(workshop: Workshop, asked: Asked, new: Object) -> Outcome:
+async def update(workshop: Workshop, asked: Asked) -> Outcome:
     """Replaces the object that the URL names by the body."""
+    while True:
+        # Read anew for each attempt: one that came too late has completed its object from a state that is gone.
+        new = read_object(asked)
+        is_conditional = new.get("metadata", {}).get("resourceVersion", "") not in ("", "0")
+        try:
+            return await _updated(workshop, asked, new)
+        except Changed:
+            if is_conditional:
+                raise conflict(asked.kind.resource, asked.kind.group, asked.name) from None
+
+
+async def _updated(workshop: Workshop, asked: Asked, new: Object) -> Outcome:
     match_name(asked, new)
     match_namespace(asked, new)
     store, kind = workshop.state.store, asked.kind
@@ -76,13 +90,7 @@ async def update(workshop: Workshop, asked: Asked, new: Object) -> Outcome:
             return await create(workshop, asked, new)
         raise not_found(kind.resource, kind.group, asked.name)
     _check_identity(asked, new, previous)
-    try:
-        return await replace(workshop, asked, previous, new)
-    except Changed:
-        if new["metadata"].get("resourceVersion"):
-            raise conflict(kind.resource, kind.group, asked.name) from None
-        # An update that asks for no version is made again on what is there now.
-        return await update(workshop, asked, new)
+    return await replace(workshop, asked, previous, new)
 
 
 async def replace(
@@ -120,8 +128,9 @@ async def replace(
     new = request.object
     try:
         return await _completed_and_written(workshop, asked, previous, request, live)
-    except BaseException:
-        await workshop.admission.refund(request)
+    except BaseException as problem:
+        if not is_under_way(asked, problem):
+            await workshop.admission.refund(request)
         raise
     finally:
         workshop.addresses.release(new)
@@ -158,8 +167,9 @@ async def _written(workshop: Workshop, asked: Asked, previous: Record, new: Obje
         new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         return Outcome(kind=kind, object=new)
     encode = encoder(state.stored_kind(kind), stored_form(kind, new))
-    record = await state.store.put(kind.storage, asked.namespace, asked.name, encode, previous=previous)
-    return Outcome(kind=kind, record=record)
+    written = state.store.put(kind.storage, asked.namespace, asked.name, encode, previous=previous)
+    asked.is_staged = True
+    return Outcome(kind=kind, record=await written)
 
 
 def match_name(asked: Asked, new: Object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from shoal.cluster.apiserver.access.authorization import (
     ROLE_BINDINGS,
     ROLES,
     Authorizer,
+    Query,
 )
 from shoal.cluster.apiserver.access.escalation import check_binding, check_role
 from shoal.cluster.apiserver.admission import Chain
@@ -70,6 +72,22 @@ def check_escalation(authorizer: Authorizer, asked: Asked, new: Object, old: Obj
         check_binding(authorizer, asked.user, new, old, resource=kind.resource, namespace=asked.namespace)
 
 
+def check_creation(authorizer: Authorizer, asked: Asked) -> None:
+    """Refuses an update or an apply of what is not there to a user who may only change what is."""
+    kind = asked.kind
+    query = Query(
+        user=asked.user,
+        verb="create",
+        group=kind.group,
+        version=kind.version,
+        resource=kind.resource,
+        namespace=asked.namespace,
+        name=asked.name,
+    )
+    if not authorizer.allowed(query):
+        raise authorizer.refusal(query)
+
+
 def live_object(kind: Kind, state: State, record: Record) -> Object:
     """A stored object in the version that is asked for, as values of the caller's own."""
     stored = state.registry.stored(kind.storage)
@@ -79,6 +97,11 @@ def live_object(kind: Kind, state: State, record: Record) -> Object:
         value = kind.from_storage(value)
     value["apiVersion"], value["kind"] = kind.api_version, kind.kind
     return value
+
+
+def is_under_way(asked: Asked, problem: BaseException) -> bool:
+    """Whether a write goes on although nobody waits for it any more: its client left after it was staged."""
+    return asked.is_staged and isinstance(problem, asyncio.CancelledError)
 
 
 async def committed(state: State, record: Record) -> None:
