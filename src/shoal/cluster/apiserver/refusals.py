@@ -89,12 +89,6 @@ def no_such_route() -> Refused:
     return refused(404, "NotFound", "the server could not find the requested resource")
 
 
-def method_not_supported(resource: str, group: str, action: str) -> Refused:
-    """405: the resource is there, but not this verb of it."""
-    message = f"{action} is not supported on resources of kind {_quoted(qualified(resource, group))}"
-    return refused(405, "MethodNotAllowed", message, group=group, kind=resource)
-
-
 def not_acceptable(accepted: Iterable[str]) -> Refused:
     """406: none of the media types that the client takes."""
     known = ", ".join(accepted)
@@ -183,7 +177,3 @@ def unavailable(message: str) -> Refused:
 def timeout(message: str, *, retry_after: int = 1, causes: Sequence[Cause] = ()) -> Refused:
     """504: what was asked for has not come to pass in time."""
     return refused(504, "Timeout", message, retry_after=retry_after, causes=causes)
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"'

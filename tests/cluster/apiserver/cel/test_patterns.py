@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from shoal.cluster.apiserver.cel import matching
 from shoal.cluster.apiserver.cel.formats import FORMATS
+from shoal.cluster.apiserver.cel.matching import matcher
 from shoal.cluster.apiserver.cel.patterns import InvalidPattern, compile_pattern
 
 MATCHES = [
@@ -34,14 +38,49 @@ MATCHES = [
 @pytest.mark.parametrize(("pattern", "text", "matches"), MATCHES)
 def test_a_pattern_finds_what_go_finds(pattern: str, text: str, matches: bool) -> None:
     assert (compile_pattern(pattern).search(text) is not None) is matches
+    assert matcher(pattern)(text) is matches
+
+
+@pytest.mark.parametrize(("pattern", "text", "matches"), MATCHES)
+def test_the_quick_and_the_steady_engine_agree(pattern: str, text: str, matches: bool) -> None:
+    steady = matching._linear(pattern)
+    assert steady is not None
+    assert steady(text) is matches
 
 
 @pytest.mark.parametrize(
-    "pattern", ["(", "a**", "(?=a)", r"(a)\1", "a{1001}", "[a", "(?P=x)", "a)", "*a", r"\8", "(?>a)"]
+    ("pattern", "text"),
+    [
+        ("^(a+)+$", "a" * 5000 + "!"),
+        ("^([a-z0-9]+[-.]?)+$", "a" * 40 + "!"),
+        ("(x+x+)+y", "x" * 5000),
+        ("^(a|a)*$", "a" * 60 + "!"),
+        ("(.*)(.*)(.*)(.*)(.*)(.*)z", "a" * 5000),
+        ("a*a*a*a*a*b", "a" * 5000),
+        (r"\s+$", " " * 500_000 + "x"),
+        ("a?" * 40 + "a" * 40, "a" * 39),
+        ("^(?:a?){40}a{40}$", "a" * 39),
+        ("(a{0,30}){0,30}b", "a" * 200),
+    ],
+)
+def test_no_pattern_takes_long(pattern: str, text: str) -> None:
+    started = time.perf_counter()
+    assert not matcher(pattern)(text)
+    assert time.perf_counter() - started < 1
+
+
+@pytest.mark.parametrize("text", ["", "\0", "ä" * 20, "\U0001f41f" * 20, "\ud800" * 20, "a\0b" * 10])
+def test_texts_of_any_letters_are_matched(text: str) -> None:
+    assert matcher("^(.|\\n)*$")(text)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(", "a**", "(?=a)", r"(a)\1", "a{1001}", "[a", "(?P=x)", "a)", "*a", r"\8", "(?>a)", "((a{30}){30}){30}"],
 )
 def test_what_go_does_not_compile_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidPattern, match="error parsing regexp"):
-        compile_pattern(pattern)
+        matcher(pattern)
 
 
 FORMAT_CASES = {

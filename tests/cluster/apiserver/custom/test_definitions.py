@@ -246,7 +246,7 @@ def test_each_version_makes_a_kind() -> None:
     assert first.scale is not None
     assert first.scale.spec_replicas == ("spec", "replicas")
     assert first.scale.selector == ("status", "selector")
-    assert first.rules.resets == {"": (("status",),), "status": (("spec",),)}
+    assert first.rules.resets == {"": (("status",),), "status": (("metadata",), ("spec",))}
     assert first.is_custom
     assert deprecation_warning(value, "v1") == ""
     assert deprecation_warning(value, "v2") == "custom.shoal.test/v2 Gadget is deprecated"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.cluster.apiserver.front.negotiation import Form, Representation, negotiated
+from shoal.cluster.apiserver.front.negotiation import Form, Representation, check_producible, negotiated
 from shoal.cluster.apiserver.refusals import Refused
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -41,3 +41,16 @@ def test_what_cannot_be_written_is_refused(accept: str) -> None:
     with pytest.raises(Refused) as refused:
         negotiated(accept)
     assert refused.value.status.code == 406
+
+
+@pytest.mark.parametrize("accept", ["", "*/*", "text/html, */*;q=0.1", "application/json;as=Odd", "application/yaml"])
+def test_what_comes_in_some_wished_media_type_may_be_asked_for(accept: str) -> None:
+    check_producible(accept)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/*", "nonsense"])
+def test_whoever_takes_nothing_that_is_there_is_told_what_is(accept: str) -> None:
+    with pytest.raises(Refused) as refused:
+        check_producible(accept, ("application/json",))
+    assert refused.value.status.message == "406: Not Acceptable\n\nAvailable representations: application/json"
+    assert refused.value.has_details

@@ -33,6 +33,12 @@ def test_json_is_read(raw: bytes, value: Any) -> None:
     assert read_json(raw) == (value, [])
 
 
+def test_objects_that_are_given_twice_are_put_together_where_their_type_is_known() -> None:
+    raw = b'{"data":{"a":"1","c":{"d":1}},"data":{"b":"2","c":{"e":2}},"list":[1],"list":[2]}'
+    assert read_json(raw, merges=True)[0] == {"data": {"a": "1", "b": "2", "c": {"d": 1, "e": 2}}, "list": [2]}
+    assert read_json(raw)[0] == {"data": {"b": "2", "c": {"e": 2}}, "list": [2]}
+
+
 def test_fields_that_are_given_twice_are_told() -> None:
     raw = (
         b'{"metadata":{"name":"a","name":"b","labels":{"x":"1","x":"2"}},'

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 from shoal.cluster.apiserver.cel.escapes import unescaped
 from shoal.cluster.apiserver.cel.functions import Library, Overload
-from shoal.cluster.apiserver.cel.patterns import InvalidPattern, compile_pattern
+from shoal.cluster.apiserver.cel.matching import matcher
+from shoal.cluster.apiserver.cel.patterns import InvalidPattern
 from shoal.cluster.apiserver.cel.syntax import (
     Bind,
     Call,
@@ -234,7 +235,7 @@ class Checker:
             if not isinstance(written.value, str):
                 return
             if node.function == "matches":
-                compile_pattern(written.value)
+                matcher(written.value)
             elif node.function == "duration":
                 parse_duration(written.value)
             elif node.function == "timestamp":

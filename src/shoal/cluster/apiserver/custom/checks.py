@@ -7,13 +7,15 @@ anything, and only where it finds problems a second one sees which of them are o
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
 import msgspec
 
 from shoal.cluster.apiserver.cel.formats import FORMATS
-from shoal.cluster.apiserver.cel.patterns import InvalidPattern, compile_pattern
+from shoal.cluster.apiserver.cel.matching import matcher
+from shoal.cluster.apiserver.cel.patterns import InvalidPattern
 from shoal.cluster.apiserver.custom.composites import composite_check
 from shoal.cluster.apiserver.custom.correlation import Correlation
 from shoal.cluster.apiserver.custom.places import Place, dotted
@@ -146,12 +148,10 @@ def _string_check(raw: Raw) -> Check | None:
     longest, shortest, pattern = raw.get("maxLength"), raw.get("minLength"), raw.get("pattern")
     if longest is None and shortest is None and not pattern:
         return None
-    search = None
+    matches = None
     if pattern:
-        try:
-            search = compile_pattern(pattern).search
-        except InvalidPattern:
-            search = None
+        with contextlib.suppress(InvalidPattern):
+            matches = matcher(pattern)
 
     def check(value: Any, place: Place, problems: Problems, _old: Correlation | None) -> None:
         if type(value) is not str:
@@ -160,7 +160,7 @@ def _string_check(raw: Raw) -> Check | None:
             problems.append(FieldProblem(dotted(place), _most_bytes(longest), Reason.TOO_LONG))
         elif shortest is not None and len(value) < shortest:
             problems.append(wrong(place, value, f"should be at least {shortest} chars long"))
-        elif search is not None and search(value) is None:
+        elif matches is not None and not matches(value):
             problems.append(wrong(place, value, f"should match '{pattern}'"))
 
     return check

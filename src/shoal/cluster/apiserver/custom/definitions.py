@@ -331,13 +331,14 @@ def _stored_version_problems(definition: Object) -> Problems:
     stored = (definition.get("status") or {}).get("storedVersions")
     if stored is None:
         return []
-    names = [each.get("name") for each in definition["spec"].get("versions") or ()]
+    versions = definition["spec"].get("versions") or ()
+    names = [each.get("name") for each in versions]
     problems: Problems = []
     if not stored:
         problems.append(invalid("status.storedVersions", None, "must have at least one stored version"))
         return problems
-    for version in definition["spec"].get("versions") or ():
-        if version.get("storage") and version.get("name") not in stored:
+    for version in versions:
+        if version.get("storage") and (version.get("name") not in stored or names.count(version.get("name")) > 1):
             told = f"must have the storage version {version.get('name')}"
             problems.append(invalid("status.storedVersions", stored, told))
     for at, name in enumerate(stored):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from shoal.cluster.apiserver.cel.patterns import InvalidPattern, compile_pattern
+from shoal.cluster.apiserver.cel.matching import matcher
+from shoal.cluster.apiserver.cel.patterns import InvalidPattern
 from shoal.cluster.apiserver.custom.wording import Problems, Raw
 from shoal.kube.admission.fields import FieldProblem, forbidden, invalid, required
 
@@ -151,7 +152,7 @@ def _conditions(raw: Raw, path: str, *, is_stated: bool = False) -> Iterator[Fie
         yield from _nested(raw["not"], f"{path}.not")
     if raw.get("pattern"):
         try:
-            compile_pattern(raw["pattern"])
+            matcher(raw["pattern"])
         except InvalidPattern as error:
             message = f"must be a valid regular expression, but isn't: {error}"
             yield invalid(f"{path}.pattern", raw["pattern"], message)

@@ -9,7 +9,7 @@ from shoal.cluster.apiserver.apply import record_update
 from shoal.cluster.apiserver.builtin.certificates import sign_as
 from shoal.cluster.apiserver.builtin.metadata import FOREGROUND, ORPHAN, drop_duplicate_owners, validate_metadata
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
-from shoal.cluster.apiserver.refusals import Refused, already_exists, bad_request, invalid, refused
+from shoal.cluster.apiserver.refusals import Refused, already_exists, bad_request, forbidden, invalid, refused
 from shoal.cluster.apiserver.state import encoder
 from shoal.cluster.apiserver.storage import Changed
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome
@@ -39,7 +39,7 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     """Creates an object of the body ``new``; ``has_managers`` where apply has told who owns what already."""
     kind = asked.kind
     metadata = new.setdefault("metadata", {})
-    _check_definition(workshop, kind)
+    _check_definition(workshop, kind, metadata.get("name", ""))
     match_namespace(asked, new)
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
@@ -81,14 +81,14 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
         workshop.addresses.release(new)
 
 
-def _check_definition(workshop: Workshop, kind: Kind) -> None:
+def _check_definition(workshop: Workshop, kind: Kind, name: str) -> None:
     """Refuses an object of a kind that goes or is gone: nobody would ever delete it."""
     if kind.definition is None:
         return
     current = workshop.state.registry.stored(kind.storage)
     if current is None or current.definition is None or "deletionTimestamp" in current.definition["metadata"]:
         why = "create not allowed while custom resource definition is terminating"
-        raise refused(405, "MethodNotAllowed", why, group=kind.group, kind=kind.resource)
+        raise forbidden(kind.resource, kind.group, name, why)
 
 
 async def _named_and_stored(workshop: Workshop, asked: Asked, new: Object, *, is_named: bool) -> Outcome:
@@ -183,7 +183,7 @@ async def _stored(workshop: Workshop, asked: Asked, new: Object) -> Outcome | No
         return None
     if asked.options.dry_run:
         return Outcome(kind=kind, object=new, status=201)
-    _check_definition(workshop, kind)
+    _check_definition(workshop, kind, name)
     encode = encoder(workshop.state.stored_kind(kind), stored_form(kind, new))
     try:
         written = store.put(kind.storage, asked.namespace, name, encode, previous=None)

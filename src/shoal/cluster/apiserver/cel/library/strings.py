@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import string
-from typing import Any
 
 from shoal.cluster.apiserver.cel.functions import Library
 from shoal.cluster.apiserver.cel.library.formatting import formatted
+from shoal.cluster.apiserver.cel.matching import Matcher, matcher
 from shoal.cluster.apiserver.cel.patterns import InvalidPattern, compile_pattern
 from shoal.cluster.apiserver.cel.values import CelError
 
@@ -18,27 +18,31 @@ _add(str.endswith, "string::endsWith(string): bool")
 _add(lambda text, part: part in text, "string::contains(string): bool")
 
 
-def _pattern(text: str, fault: str = "") -> Any:
+def _matcher(pattern: str, fault: str = "") -> Matcher:
     try:
-        return compile_pattern(text)
+        return matcher(pattern)
     except InvalidPattern as error:
         raise CelError(f"{fault}{error}") from None
 
 
 @STRINGS.function("string::matches(string): bool", "matches(string, string): bool")
 def _matches(text: str, pattern: str) -> bool:
-    return _pattern(pattern).search(text) is not None
+    return _matcher(pattern)(text)
 
 
 @STRINGS.function("string::find(string): string")
 def _find(text: str, pattern: str) -> str:
-    found = _pattern(pattern, "Illegal regex: ").search(text)
+    if not _matcher(pattern, "Illegal regex: ")(text):
+        return ""
+    found = compile_pattern(pattern).search(text)
     return found[0] if found else ""
 
 
 @STRINGS.function("string::findAll(string): list<string>", "string::findAll(string, int): list<string>")
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match[0] for match in _pattern(pattern, "Illegal regex: ").finditer(text)]
+    if not _matcher(pattern, "Illegal regex: ")(text):
+        return []
+    found = [match[0] for match in compile_pattern(pattern).finditer(text)]
     return found if limit < 0 else found[:limit]
 
 
