@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from shoal.cli.data_dir import DataDir
-from shoal.cli.exits import CommandError
 from shoal.cli.output import write
-from shoal.cli.up import DATA_DIR, DataDirOption, checked_address, shortest
+from shoal.cli.up import DATA_DIR, DataDirOption, checked_address
 
 EXAMPLES = {
     "shoal apiserver": "Serve on 127.0.0.1:7443, and stop with Ctrl-C",
@@ -45,36 +41,8 @@ def apiserver(
     """
     address = checked_address(bind)
     place = DataDir(data_dir)
-    with place.held(os.getpid()), asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(place, bind=address, port=api_port, durable=durable))
+    with place.held(os.getpid()):
+        from shoal.cli.api_process import run_api_server  # noqa: PLC0415 - other commands do without
+
+        run_api_server(place, bind=address, port=api_port, durable=durable)
     write("Shoal is stopped\n")
-
-
-async def _serve(place: DataDir, *, bind: str, port: int, durable: bool) -> None:
-    from shoal.cluster.apiserver.server import PortTaken, ServerOptions, serving  # noqa: PLC0415
-    from shoal.cluster.apiserver.storage import DataDirInUse, StoreUnreadable  # noqa: PLC0415
-    from shoal.kube import configure_logs  # noqa: PLC0415
-
-    configure_logs()
-
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        async with serving(ServerOptions(data_dir=place.path, bind=bind, port=port, durable=durable)) as server:
-            place.write_endpoints({"api": server.url})
-            write(f"Shoal is ready: api {server.url}, kubeconfig {shortest(server.kubeconfig)}\n")
-            await asked.wait()
-    except (PortTaken, DataDirInUse, StoreUnreadable) as error:
-        raise CommandError(str(error)) from error
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where there is one: it answers about twice as many requests."""
-    try:
-        import uvloop  # noqa: PLC0415
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

@@ -14,6 +14,7 @@ from shoal.cluster.apiserver.access.authentication import ANONYMOUS, Authenticat
 from shoal.cluster.apiserver.access.authorization import Authorizer, Query
 from shoal.cluster.apiserver.access.impersonation import impersonated
 from shoal.cluster.apiserver.access.user import User
+from shoal.cluster.apiserver.builtin.names import path_segment_problems
 from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade, no_such_path, refusal_answer
 from shoal.cluster.apiserver.front.paths import Paths
 from shoal.cluster.apiserver.front.request_info import RequestInfo, request_info
@@ -21,6 +22,7 @@ from shoal.cluster.apiserver.front.resources import NoSuchPath, Resources
 from shoal.cluster.apiserver.refusals import Refused, bad_request, internal_error, unavailable
 from shoal.cluster.apiserver.storage import StorageFailed
 from shoal.cluster.apiserver.turns import Turns
+from shoal.cluster.apiserver.verbs.selection import parse_fields, required_name
 
 Reply = Answer | Streaming | Upgrade
 
@@ -80,9 +82,10 @@ class Service:
             trusted_socket=call.is_trusted,
         )
         user = user or ANONYMOUS
+        name = info.name or _selected_name(call, info)
         if call.impersonation:
-            user = impersonated(user, call.impersonation, self._authorizer.allowed, _query(user, info))
-        query = _query(user, info)
+            user = impersonated(user, call.impersonation, self._authorizer.allowed, _query(user, info, name))
+        query = _query(user, info, name)
         if not self._authorizer.allowed(query):
             raise self._authorizer.refusal(query)
         if info.is_resource:
@@ -92,7 +95,19 @@ class Service:
         return await self._paths.answer(call, user)
 
 
-def _query(user: User, info: RequestInfo) -> Query:
+def _selected_name(call: Call, info: RequestInfo) -> str:
+    """The one name that a list or a watch is about by its field selector: who may read that object may do it so."""
+    text = call.value("fieldSelector")
+    if not text or info.verb not in ("list", "watch") or info.is_watch_path:
+        return ""
+    try:
+        name = required_name(parse_fields(text))
+    except Refused:
+        return ""  # which those who may list at all are told
+    return "" if name is None or path_segment_problems(name) else name
+
+
+def _query(user: User, info: RequestInfo, name: str) -> Query:
     return Query(
         user=user,
         verb=info.verb,
@@ -101,6 +116,6 @@ def _query(user: User, info: RequestInfo) -> Query:
         resource=info.resource,
         subresource=info.subresource,
         namespace=info.namespace,
-        name=info.name,
+        name=name,
         path="" if info.is_resource else info.path,
     )

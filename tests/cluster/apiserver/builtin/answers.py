@@ -84,7 +84,7 @@ def ours(case: Case) -> Answer:
         new["metadata"]["name"] = new["metadata"]["generateName"] + "x"
     try:
         if kind.kind == "Service":
-            allocate(new, _TAKEN, Ranges(), source=random.Random(0))
+            allocate(new, _TAKEN, Ranges(is_trial=True), source=random.Random(0))
     except Refused as refusal:
         return _refused(list(refusal.status.details.causes))
     problems = validate_metadata(new, namespaced=kind.namespaced, name_problems=kind.rules.name_problems)
@@ -117,7 +117,7 @@ def ours_update(body: dict[str, Any], live: dict[str, Any], subresource: str) ->
             new["status"] = copy.deepcopy(old.get("status"))
         if kind.kind == "Service":
             try:
-                allocate(new, Taken(), Ranges(), old=old, source=random.Random(0))
+                allocate(new, Taken(), Ranges(is_trial=True), old=old, source=random.Random(0))
             except Refused as refusal:
                 return _refused(list(refusal.status.details.causes))
         rules.prepare_update(new, old)

@@ -96,5 +96,5 @@ async def test_nothing_is_created_of_a_kind_that_went_meanwhile(ask: Ask, core: 
     # A request that was in a webhook's hands all the while still has the kind in its own.
     core.state.registry._by_resource["sea.example", "v1", "boats"] = kind
     boat = {"apiVersion": "sea.example/v1", "kind": "Boat", "metadata": {"name": "a"}}
-    assert (await ask("POST", BOATS, boat))[0] == 405
+    assert (await ask("POST", BOATS, boat))[0] == 403
     assert core.state.store.latest("boats.sea.example", "default", "a") is None

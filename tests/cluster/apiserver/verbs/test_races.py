@@ -195,3 +195,19 @@ async def test_whoever_may_only_change_creates_nothing_by_changing_it(
 async def test_the_largest_limit_is_none(ask: Ask) -> None:
     status, listed = await ask("GET", f"{MAPS}?limit={2**63 - 1}")
     assert (status, "continue" in listed["metadata"]) == (200, False)
+
+
+async def test_nothing_comes_into_a_namespace_that_went_meanwhile(ask: Ask, gate: Gate, core: Core) -> None:
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "brief"}}
+    await ask("POST", "/api/v1/namespaces", space)
+
+    async def end() -> tuple[int, Any]:
+        await ask("DELETE", "/api/v1/namespaces/brief")
+        _, ending = await ask("GET", "/api/v1/namespaces/brief")
+        ending["spec"] = {}
+        return await ask("PUT", "/api/v1/namespaces/brief/finalize", ending)
+
+    path = "/api/v1/namespaces/brief/configmaps"
+    status, refusal = await overtaken(gate, ask("POST", f"{path}?fieldManager=slow", config("a")), end)
+    assert (status, refusal["message"]) == (404, 'namespaces "brief" not found')
+    assert core.state.store.latest("configmaps", "brief", "a") is None

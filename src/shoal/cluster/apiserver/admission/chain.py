@@ -83,8 +83,9 @@ class Chain:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._quota = ResourceQuota(state, now=now)
+        self._namespaces = NamespaceLifecycle(state)
         self._plugins: Sequence[BuiltIn] = (
-            NamespaceLifecycle(state),
+            self._namespaces,
             LimitRanger(state),
             ServiceAccounts(state),
             TaintNodesByCondition(),
@@ -136,6 +137,10 @@ class Chain:
             steps = self._validations[key] = [*(each.validate for each in plugins), self._validating.validate, *last]
         for step in steps:
             await step(request)
+
+    async def check_namespace(self, request: Attributes) -> None:
+        """Refuses what would come into a namespace that has gone, or begun to, while webhooks were asked."""
+        await self._namespaces.mutate(request)
 
     async def refund(self, request: Attributes) -> None:
         """Gives back what a request was charged that was let through and then failed to be written."""

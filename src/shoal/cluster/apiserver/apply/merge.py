@@ -11,7 +11,11 @@ _LUMP: Any = object()
 
 
 def merged(shape: Shape, live: Any, applied: Any) -> Any:
-    """The value of a place that both objects have; the result shares parts with them."""
+    """The value of a place that both objects have; the result shares parts with them.
+
+    The live object is the caller's own: a number in it for which a truth value is applied becomes null, since Python
+    holds 1 and true for the same and would see no change.
+    """
     form = shape.form_of(applied)
     if form is MAP and shape.map is not None:
         return _merged_maps(shape.map, live, applied)
@@ -28,7 +32,12 @@ def _merged_maps(shape: MapShape, live: Any, applied: Any) -> Any:
     out = dict(old)
     for key, item in new.items():
         child = shape.child(key)
-        out[key] = merged(child, old[key], item) if key in old and child is not None else item
+        if key not in old or child is None:
+            out[key] = item
+            continue
+        out[key] = merged(child, old[key], item)
+        if item.__class__ is bool and old[key].__class__ is not bool:
+            old[key] = None
     return out
 
 

@@ -27,6 +27,8 @@ class Ranges:
     """Where addresses come from: one IPv4 network, and the node ports from the first to the last."""
 
     network: str = "10.96.0.0/16"
+    is_trial: bool = False
+    """Whether nothing is given out in earnest: a dry run."""
     first_port: int = 30000
     last_port: int = 32767
 
@@ -179,7 +181,12 @@ def _take_cluster_ip(
         raise refusals.internal_error(name)
     parsed, why = parse_address(wanted), ""
     if parsed not in network or parsed in (network.network_address, network.broadcast_address):
-        why = "the provided network does not match the current range"
+        # Kubernetes looks for the address in one way when it only tries, and in another when it takes it.
+        why = (
+            f"the provided IP ({wanted}) is not in the valid range. The range of valid IPs is {ranges.network}"
+            if ranges.is_trial
+            else "the provided network does not match the current range"
+        )
     elif wanted in taken.addresses:
         why = "provided IP is already allocated"
     if why:

@@ -26,6 +26,7 @@ _PIECE = 256 * 1024
 _GZIP_WINDOW = 31
 _LARGEST_MESSAGE = 16 << 20
 _PING_SECONDS = 20.0
+_GOODBYE_SECONDS = 0.25
 
 _log = structlog.get_logger(__name__)
 _NO_HTTP = (HttpProcessingError, web.RequestPayloadError)
@@ -43,6 +44,8 @@ class HttpFront:
     def __init__(self, service: Service, *, is_trusted: bool = False) -> None:
         self._service = service
         self._is_trusted = is_trusted
+        self._lasting: set[asyncio.Task[object]] = set()
+        self._is_ending = False
 
     def server(self) -> web.Server:
         """The aiohttp server; a request whose client has gone is cancelled, and a watch with it."""
@@ -56,6 +59,8 @@ class HttpFront:
             self.handle,
             request_factory=request,
             handler_cancellation=True,
+            # Kubernetes takes bodies as they are: nobody compresses them but one who wants to keep us busy unpacking.
+            auto_decompress=False,
             access_log=None,
             logger=_connections,
             keepalive_timeout=600,
@@ -76,9 +81,53 @@ class HttpFront:
         reply = await self._service.answer(call)
         if isinstance(reply, Answer):
             return await _whole(request, reply)
-        if isinstance(reply, Streaming):
-            return await _stream(request, reply)
-        return await _upgrade(request, reply)
+        task = asyncio.current_task()
+        assert task is not None
+        self._lasting.add(task)
+        if self._is_ending:
+            task.cancel()
+        try:
+            if isinstance(reply, Streaming):
+                return await self._stream(request, reply)
+            return await _upgrade(request, reply)
+        finally:
+            self._lasting.discard(task)
+
+    def end_lasting(self) -> None:
+        """Ends the answers that would go on: at its end a server need not wait for watches."""
+        self._is_ending = True
+        for task in self._lasting:
+            task.cancel()
+
+    async def _stream(self, request: web.BaseRequest, reply: Streaming) -> web.StreamResponse:
+        headers = {"Content-Type": reply.content_type, "Cache-Control": "no-cache, private", **reply.headers}
+        response = web.StreamResponse(status=reply.status, headers=headers)
+        if request.version >= HttpVersion11:
+            response.enable_chunked_encoding()
+        chunks = reply.chunks
+        try:
+            await response.prepare(request)
+            try:
+                async for chunk in chunks:
+                    async with asyncio.timeout(reply.patience):
+                        await response.write(chunk)
+                    if self._is_ending:
+                        break
+            except asyncio.CancelledError:
+                if not self._is_ending:
+                    raise
+            async with asyncio.timeout(_GOODBYE_SECONDS if self._is_ending else reply.patience):
+                await response.write_eof()
+        except TimeoutError:
+            # Whoever reads nothing for so long is cut off, and may come back.
+            if request.transport is not None:
+                request.transport.abort()
+        except ConnectionError:
+            pass
+        finally:
+            if hasattr(chunks, "aclose"):
+                await chunks.aclose()
+        return response
 
     async def _call(self, request: web.BaseRequest) -> Call:
         url = request.rel_url
@@ -151,30 +200,6 @@ def _of_one_size(pieces: Sequence[bytes]) -> Iterator[bytes]:
             held, size = [], 0
     if held:
         yield b"".join(held)
-
-
-async def _stream(request: web.BaseRequest, reply: Streaming) -> web.StreamResponse:
-    headers = {"Content-Type": reply.content_type, "Cache-Control": "no-cache, private", **reply.headers}
-    response = web.StreamResponse(status=reply.status, headers=headers)
-    if request.version >= HttpVersion11:
-        response.enable_chunked_encoding()
-    chunks = reply.chunks
-    try:
-        await response.prepare(request)
-        async for chunk in chunks:
-            async with asyncio.timeout(reply.patience):
-                await response.write(chunk)
-        await response.write_eof()
-    except TimeoutError:
-        # Whoever reads nothing for so long is cut off, and may come back.
-        if request.transport is not None:
-            request.transport.abort()
-    except ConnectionError:
-        pass
-    finally:
-        if hasattr(chunks, "aclose"):
-            await chunks.aclose()
-    return response
 
 
 async def _upgrade(request: web.BaseRequest, reply: Upgrade) -> web.StreamResponse:

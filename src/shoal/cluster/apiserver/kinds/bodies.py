@@ -54,16 +54,18 @@ def read_json(raw: bytes, *, merges: bool = False) -> tuple[Any, list[str]]:
 
     Of such a field the last value counts; ``merges`` where objects are put together, as Go does for known types.
     """
+    is_json = False
     try:
         value = msgspec.json.decode(raw)
+        is_json = True
         if _LONG_NUMBER in raw.translate(_ANY_DIGIT):
-            return _read_odd_json(raw, merges=merges)
+            return _read_odd_json(raw, merges=merges, is_json=is_json)
         # A decoded object holds each field once, so that fewer fields come out than went in where one is given twice.
         if _has_as_many_fields(raw, msgspec.json.encode(value)):
             return value, []
     except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError, RecursionError):
         pass
-    return _read_odd_json(raw, merges=merges)
+    return _read_odd_json(raw, merges=merges, is_json=is_json)
 
 
 def read_yaml(raw: bytes) -> tuple[Any, list[str]]:
@@ -105,8 +107,9 @@ def _has_as_many_fields(given: bytes, written: bytes) -> bool:
     return not is_escaped and given.count(b":") == written.count(b":")
 
 
-def _read_odd_json(raw: bytes, *, merges: bool) -> tuple[Any, list[str]]:
-    if problem := json_problem(raw):
+def _read_odd_json(raw: bytes, *, merges: bool, is_json: bool) -> tuple[Any, list[str]]:
+    # To look for the problem letter by letter takes long, and would find none where it has been read already.
+    if not is_json and (problem := json_problem(raw)):
         raise _no_version(problem, raw)
     duplicates: dict[str, None] = {}
     try:

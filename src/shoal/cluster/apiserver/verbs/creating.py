@@ -72,6 +72,7 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
             check_creation(workshop.authorizer, asked)
         request.object, request.name = new, new["metadata"]["name"]
         await workshop.admission.validate(request)
+        await workshop.admission.check_namespace(request)
         return await _named_and_stored(workshop, asked, new, is_named=is_named)
     except BaseException as problem:
         if not is_under_way(asked, problem):
@@ -153,7 +154,7 @@ def _complete(workshop: Workshop, asked: Asked, new: Object) -> None:
         metadata["generation"] = 1
     asked.kind.rules.prepare_create(new)
     if asked.kind.storage == SERVICES:
-        workshop.addresses.allocate(new, None)
+        workshop.addresses.allocate(new, None, is_trial=asked.options.dry_run)
 
 
 def _validate(asked: Asked, new: Object) -> None:

@@ -167,9 +167,12 @@ async def _deleted(workshop: Workshop, asked: Asked, options: DeleteOptions, pre
     if is_finished(kind, marked, marked):
         last = live
         if kind.rules.grace_seconds is not None:
-            # What is given time is told to go first, even where the time is none.
+            # What is given time is told to go first, even where the time is none; both are staged at once, so that
+            # they are one commit.
             if not asked.options.dry_run and not same_content(marked, live):
-                previous = await _put(workshop, asked, previous, marked)
+                told = _put(workshop, asked, previous, marked)
+                told.add_done_callback(_is_heard)
+                previous = workshop.state.store.latest(kind.storage, asked.namespace, asked.name) or previous
             last = marked
         outcome = await removed(workshop, asked, previous, last)
         if kind.storage not in _ANSWER_WITH_OBJECT:
@@ -183,10 +186,16 @@ async def _deleted(workshop: Workshop, asked: Asked, options: DeleteOptions, pre
     return Outcome(kind=kind, record=await _put(workshop, asked, previous, marked))
 
 
-async def _put(workshop: Workshop, asked: Asked, previous: Record, marked: Object) -> Record:
+def _is_heard(done: asyncio.Future[Record]) -> None:
+    """Takes note of a failure that the next write, which fails with it, tells."""
+    if not done.cancelled():
+        done.exception()
+
+
+def _put(workshop: Workshop, asked: Asked, previous: Record, marked: Object) -> asyncio.Future[Record]:
     kind, state = asked.kind, workshop.state
     encode = encoder(state.stored_kind(kind), stored_form(kind, marked))
-    return await state.store.put(kind.storage, asked.namespace, asked.name, encode, previous=previous)
+    return state.store.put(kind.storage, asked.namespace, asked.name, encode, previous=previous)
 
 
 def is_finished(kind: Kind, new: Object, old: Object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from shoal.api.meta import InvalidSelector, Selector
@@ -44,7 +44,7 @@ def selection(kind: Kind, label_text: str, field_text: str, *, name: str = "") -
     requirements = parse_fields(field_text)
     for requirement in requirements:
         _check_label(kind, requirement.label)
-    wanted = next((one.value for one in requirements if one.label == _NAME and one.is_equal), None)
+    wanted = required_name(requirements)
     if name:
         if wanted is not None and wanted != name:
             raise bad_request("fieldSelector metadata.name doesn't match requested name")
@@ -65,6 +65,11 @@ def selection(kind: Kind, label_text: str, field_text: str, *, name: str = "") -
         return all((_value(record, one.label) == one.value) is one.is_equal for one in rest)
 
     return Selection(selects=selects, name=wanted)
+
+
+def required_name(requirements: Iterable[FieldRequirement]) -> str | None:
+    """The one name that can match, where a field selector says so."""
+    return next((one.value for one in requirements if one.label == _NAME and one.is_equal), None)
 
 
 def parse_fields(text: str) -> list[FieldRequirement]:
@@ -134,4 +139,6 @@ def _unescaped(value: str) -> str:
             raise bad_request(f"invalid field selector: unescaped '=' in value: {value}")
         plain += character
         is_escaped = False
+    if is_escaped:
+        raise bad_request("invalid field selector: invalid escape sequence: \\")
     return plain

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from shoal.cluster.apiserver.builtin.service_addresses import Ranges, Taken, addresses_of, allocate, ports_of
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.state import State
@@ -20,7 +22,7 @@ class ServiceAddresses:
         self._ports: dict[int, tuple[str, str]] = {}
         self._held: dict[tuple[str, str], Object] = {}
 
-    def allocate(self, service: Object, old: Object | None) -> None:
+    def allocate(self, service: Object, old: Object | None, *, is_trial: bool = False) -> None:
         """Completes a Service with what it asks for and was not given; raises Refused where that is taken."""
         self._look()
         owner = _owner(service)
@@ -30,7 +32,8 @@ class ServiceAddresses:
             if holder != owner:
                 addresses |= addresses_of(held)
                 ports |= ports_of(held)
-        allocate(service, Taken(addresses=addresses, ports=ports), self._ranges, old=old)
+        ranges = dataclasses.replace(self._ranges, is_trial=is_trial)
+        allocate(service, Taken(addresses=addresses, ports=ports), ranges, old=old)
         self._held[owner] = {"spec": dict(service["spec"])}
 
     def release(self, value: Object) -> None:

@@ -87,6 +87,8 @@ async def watch(
                     next_bookmark = loop.time() + _BOOKMARK_EVERY
                     yield writer.bookmark(bookmark(kind, watcher.revision, None))
                 continue
+            if not changes:
+                return
             yield b"".join([writer.line(type_, change) for type_, change in changes])
     except Overrun:
         return

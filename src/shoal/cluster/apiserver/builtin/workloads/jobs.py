@@ -43,8 +43,9 @@ def _default_job(job: Object) -> None:
     labels = labels_of(template)
     metadata = job.setdefault("metadata", {})
     if labels and not metadata.get("labels"):
-        # One map for both, until the Job is prepared: the labels that are then added are meant to be in both.
-        metadata["labels"] = labels
+        # One map for both, until the Job is prepared: the labels that are then added are meant to be in both. A Job
+        # whose name is still to be made is copied for each name that is tried, and has two maps from then on.
+        metadata["labels"] = labels if metadata.get("name") else {**labels}
     spec.setdefault("completionMode", "NonIndexed")
     spec.setdefault("suspend", False)
     spec.setdefault("podReplacementPolicy", "Failed" if "podFailurePolicy" in spec else "TerminatingOrFailed")
