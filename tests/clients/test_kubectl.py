@@ -14,6 +14,8 @@ from tests.clients.transcript import Place, Script, normalised
 from tests.support.embedded import Embedded
 from tests.support.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.txt"))
 
 

@@ -13,6 +13,8 @@ from tests.conformance.real import real_server
 from tests.conformance.recording import all_stories, difference, read
 from tests.conformance.story import Story
 
+pytestmark = pytest.mark.slow
+
 STORIES = all_stories()
 
 

@@ -107,7 +107,9 @@ def kubectl_for(kubeconfig: Path, cache: Path) -> Kubectl:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if KUBE_FIXTURES & set(getattr(item, "fixturenames", ())):
+    # A parameter may have the name of a fixture without being one.
+    given = getattr(getattr(item, "callspec", None), "params", {})
+    if KUBE_FIXTURES & (set(getattr(item, "fixturenames", ())) - set(given)):
         item.add_marker("kube")
 
 

@@ -13,7 +13,9 @@ _EMPTY_IS_NONE = {
     "Role": frozenset({"rules"}),
     "HorizontalPodAutoscaler": frozenset({"policies"}),
     "Job": frozenset({"values"}),
+    "Node": frozenset({"allocatable"}),
 }
+_MARKS = frozenset({"labels", "annotations", "finalizers", "ownerReferences"})
 _CONTENTS = frozenset({"data", "binaryData", "stringData"})
 
 
@@ -33,6 +35,8 @@ def why_excluded(step: Step, kind: Kind, request: Request, live: Object | None) 
         return "a dry run that creates shows the version that it was sent"
     if kind.is_custom and not step.subresource and step.breakages and "status" in (step.content or ()):
         return "a status that does not fit costs an object its owners, although it is dropped"
+    if kind.is_custom and step.verb == "apply" and _has_empty(request.body.get("metadata"), _MARKS):
+        return "empty metadata, applied to a custom object, is a change of it once a second has passed, and never here"
     if _has_empty(request.body, _EMPTY_IS_NONE.get(kind.kind, frozenset())):
         return "an empty list differs from none until it is stored"
     if live is not None and live.get("immutable") and _has_empty(request.body, _CONTENTS, inside=True):

@@ -18,6 +18,7 @@ from shoal.cluster.kubernetes import Binaries
 from tests.conformance.fuzz.duel import Duel
 from tests.conformance.fuzz.kinds import DEFINITION, SUBJECTS
 from tests.conformance.fuzz.sequences import sequences
+from tests.conformance.fuzz.steps import Step
 from tests.conformance.objects import DEFINITIONS
 from tests.conformance.real import real_server
 from tests.conformance.story import get, post
@@ -26,6 +27,7 @@ from tests.support.embedded import Embedded
 EXAMPLES = int(os.environ.get("SHOAL_FUZZ_EXAMPLES", "20"))
 IS_FIXED = os.environ.get("SHOAL_FUZZ_SEED", "") != "random"
 _ESTABLISHED_WITHIN = 20.0
+_ACCEPTED = 0.25
 
 
 @pytest.fixture(scope="module")
@@ -68,4 +70,15 @@ def test_both_servers_answer_alike(subject: str, duel: Duel) -> None:
         found = duel.difference(kind, steps)
         assert not found, "\n".join(["", *(f"  {number}. {step}" for number, step in enumerate(steps, 1)), found])
 
+    steps, accepted = duel.steps, duel.accepted
     agree()
+    share = (duel.accepted - accepted) / (duel.steps - steps)
+    assert share > _ACCEPTED, f"too few of the requests change anything to say much: {share:.0%}"
+
+
+def test_servers_that_answer_otherwise_are_told_apart(embedded: Embedded) -> None:
+    # The second to create an object of one server hears that there is one.
+    duel = Duel(embedded, embedded, names="same")
+    found = duel.difference(SUBJECTS["config-map"].kind, [Step("create")])
+    duel.close()
+    assert "AlreadyExists" in found

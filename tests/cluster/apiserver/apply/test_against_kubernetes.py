@@ -18,6 +18,8 @@ from shoal.cluster.kubernetes import RealKubernetes
 from tests.cluster.apiserver.apply import subjects
 from tests.cluster.apiserver.apply.differential import JSON, Request, Step, Subject, Trial
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def request_real(kube: RealKubernetes) -> Iterator[Request]:

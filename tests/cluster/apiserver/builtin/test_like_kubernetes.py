@@ -26,6 +26,8 @@ from tests.cluster.apiserver.builtin.asking import Asking
 from tests.cluster.apiserver.builtin.cases_updates import UPDATES, Updates
 from tests.cluster.apiserver.builtin.kind_cases import KindCases, changed
 
+pytestmark = pytest.mark.slow
+
 # Made for good, these would change which addresses the whole cluster gives out.
 CLUSTER_WIDE = ("ServiceCIDR", "IPAddress")
 # Shown in the inner shape of Kubernetes, which our messages do not follow this deep.

@@ -24,6 +24,8 @@ from tests.cluster.apiserver.custom.test_corpus import FILES, PROJECTS, load
 from tests.cluster.apiserver.custom.test_definitions import CHANGES, FIELD_PROBLEMS, changed
 from tests.support.corpus import needs_corpus, upstream_samples
 
+pytestmark = pytest.mark.slow
+
 Answer = tuple[int, Any]
 Ask = Callable[[str, str, Any], Answer]
 

@@ -160,7 +160,8 @@ async def test_a_full_disk_fails_all_that_was_staged_and_the_store_goes_on_after
         upon_it = store.latest("pods", "default", "kept")
         second = store.put("pods", "default", "kept", an_object("kept", round=2), previous=upon_it)
         other = store.put("pods", "default", "other", an_object("other"), previous=None)
-        results = await asyncio.gather(first, second, other, return_exceptions=True)
+        revision = kept.revision + 3
+        results = await asyncio.gather(first, second, other, store.reached(revision, 10), return_exceptions=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert all(isinstance(result, StorageFailed) for result in results)

@@ -18,7 +18,7 @@ from tests.cluster.apiserver.tables.objects import all_cases
 from tests.cluster.apiserver.tables.real_server import TABLE, Making, RealServer, Row, collection, facts, table_rows
 from tests.support.waiting import wait_until
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.slow]
 
 KINDS = {(kind.api_version, kind.kind): kind for kind in builtin_kinds(rules={})}
 STORED_KINDS = [kind for kind in KINDS.values() if "list" in kind.verbs and kind.group != "metrics.k8s.io"]

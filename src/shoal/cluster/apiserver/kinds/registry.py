@@ -17,8 +17,10 @@ class Registry:
         self._stored: dict[str, Kind] = {}
         self._custom: dict[str, tuple[Kind, ...]] = {}
         self._builtin: set[str] = set()
+        self._builtin_resources: set[tuple[str, str]] = set()
         for kind in builtin:
             self._builtin.add(kind.group)
+            self._builtin_resources.add((kind.group, kind.resource))
             self._add(kind)
 
     def __iter__(self) -> Iterator[Kind]:
@@ -40,11 +42,17 @@ class Registry:
         """Whether a group is one of Kubernetes' own."""
         return group in self._builtin
 
+    def is_builtin_resource(self, definition: str) -> bool:
+        """Whether a definition, named as ``plural.group``, defines what is Kubernetes' own: that stays as it is."""
+        plural, _, group = definition.partition(".")
+        return (group, plural) in self._builtin_resources
+
     def replace_custom(self, definition: str, kinds: tuple[Kind, ...], stored: Kind | None) -> None:
         """Serves these kinds for a definition, and none that it made before; ``stored`` may not be served itself."""
         for gone in self._custom.pop(definition, ()):
             del self._by_resource[gone.group, gone.version, gone.resource]
-            self._by_kind.pop((gone.group, gone.version, gone.kind), None)
+            if self._by_kind.get((gone.group, gone.version, gone.kind)) is gone:
+                del self._by_kind[gone.group, gone.version, gone.kind]
         self._stored.pop(definition, None)
         if kinds:
             self._custom[definition] = kinds

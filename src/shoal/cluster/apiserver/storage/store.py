@@ -176,7 +176,10 @@ class Store:
         return self._hub.watch((storage, namespace, name), since=since, selects=selects)
 
     async def reached(self, revision: int, timeout: float) -> bool:  # noqa: ASYNC109
-        """Waits until a revision is committed; False where it was not in time."""
+        """Waits until a revision is committed; False where it was not in time.
+
+        Raises StorageFailed where a write of that revision is lost meanwhile.
+        """
         if revision <= self.revision:
             return True
         waiter = (revision, self._loop.create_future())
@@ -280,6 +283,10 @@ class Store:
         if not self._has_failed:
             self._has_failed = True
             log.error("the store cannot be written", problem=str(problem), lost=len(lost))
+        revisions = {write.change.record.revision for write in lost}
+        for revision, waiter in self._waiting:
+            if revision in revisions and not waiter.done():
+                waiter.set_exception(StorageFailed(str(problem)))
         for write in lost:
             if not write.done.done():
                 failure = StorageFailed(str(problem))

@@ -14,7 +14,7 @@ from shoal.cluster.apiserver.state import encoder
 from shoal.cluster.apiserver.storage import Changed, Record
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, write_options
 from shoal.cluster.apiserver.verbs.bodies import read_other
-from shoal.cluster.apiserver.verbs.deleting import DeleteOptions, delete
+from shoal.cluster.apiserver.verbs.deleting import DeleteOptions, check_preconditions, delete
 from shoal.cluster.apiserver.verbs.writing import Workshop, attributes, live_object
 from shoal.kube.admission.wire import Operation
 
@@ -74,28 +74,38 @@ class PodSubresources:
         request = attributes(asked, Operation.CREATE, new=eviction, old=None)
         await self._workshop.admission.mutate(request)
         await self._workshop.admission.validate(request)
+        is_counted = False
         for _ in range(_ATTEMPTS):
             previous = self._found(asked)
             pod = live_object(asked.kind, self._workshop.state, previous)
-            verdict = eviction_blocked(pod, self._workshop.state.list(_BUDGETS, asked.namespace))
-            if isinstance(verdict, Refused):
-                raise verdict
+            check_preconditions(asked, options, pod["metadata"])
+            # A disruption is counted once, however often the pod changes before it is gone.
+            verdict = Eviction() if is_counted else self._verdict(asked, pod)
+            if asked.options.dry_run:
+                break
             try:
+                if verdict.budget is not None:
+                    await self._count(asked, verdict.budget)
+                    is_counted = True
                 await self._evict(asked, options, previous, pod, verdict)
             except Changed:
                 continue
-            return Outcome(kind=asked.kind, object=_success(), status=201)
-        raise still_processed("")
+            break
+        else:
+            raise still_processed("")
+        return Outcome(kind=asked.kind, object=_success(), status=201)
+
+    def _verdict(self, asked: Asked, pod: Object) -> Eviction:
+        verdict = eviction_blocked(pod, self._workshop.state.list(_BUDGETS, asked.namespace))
+        if isinstance(verdict, Refused):
+            raise verdict
+        return verdict
 
     async def _evict(
         self, asked: Asked, options: DeleteOptions, previous: Record, pod: Object, verdict: Eviction
     ) -> None:
-        if asked.options.dry_run:
-            return
-        if verdict.budget is not None:
-            await self._count(asked, verdict.budget)
         written = await self._put(asked, previous, evicted(pod))
-        if verdict.needs_same_version:
+        if verdict.needs_same_version or options.resource_version:
             options = dataclasses.replace(options, resource_version=str(written.revision))
         await delete(self._workshop, dataclasses.replace(asked, subresource=""), options)
 

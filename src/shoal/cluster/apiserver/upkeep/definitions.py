@@ -123,7 +123,7 @@ class Definitions:
     def _serve(self, definition: Object) -> None:
         name, spec = definition["metadata"]["name"], definition["spec"]
         conditions = {one["type"]: one["status"] for one in definition.get("status", {}).get("conditions") or ()}
-        if conditions.get("Established") != "True":
+        if conditions.get("Established") != "True" or self._state.registry.is_builtin_resource(name):
             return
         metadata = definition["metadata"]
         shape = (metadata["uid"], metadata.get("generation"), definition["status"].get("acceptedNames"))
@@ -157,6 +157,8 @@ class Definitions:
 
     async def _clean_up(self, name: str) -> None:
         """Deletes all objects of a kind whose definition shall go."""
+        if self._state.registry.is_builtin_resource(name):
+            return
         watcher = self._state.store.watch(name, None, since=self._state.store.revision)
         try:
             while records := self._state.store.page(name, None).records:

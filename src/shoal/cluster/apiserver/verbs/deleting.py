@@ -156,7 +156,7 @@ async def delete_collection(workshop: Workshop, asked: Asked, options: DeleteOpt
 async def _deleted(workshop: Workshop, asked: Asked, options: DeleteOptions, previous: Record) -> Outcome:
     kind = asked.kind
     live = live_object(kind, workshop.state, previous)
-    _check_preconditions(asked, options, live["metadata"])
+    check_preconditions(asked, options, live["metadata"])
     request = attributes(asked, Operation.DELETE, new=None, old=live)
     await workshop.admission.mutate(request)
     await workshop.admission.validate(request)
@@ -272,7 +272,8 @@ def _finalizers(kind: Kind, options: DeleteOptions, metadata: dict[str, Any]) ->
     return kept + sorted(wanted)
 
 
-def _check_preconditions(asked: Asked, options: DeleteOptions, metadata: dict[str, Any]) -> None:
+def check_preconditions(asked: Asked, options: DeleteOptions, metadata: dict[str, Any]) -> None:
+    """Refuses to delete another object, or another version of it, than the one that is meant."""
     kind = asked.kind
     if options.uid and options.uid != metadata["uid"]:
         raise conflict(

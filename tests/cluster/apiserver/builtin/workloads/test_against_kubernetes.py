@@ -26,6 +26,8 @@ from tests.cluster.apiserver.builtin.workloads.server import (
 )
 from tests.cluster.apiserver.builtin.workloads.update_cases import UPDATES
 
+pytestmark = pytest.mark.slow
+
 _NOT_OURS = frozenset({400, 403})
 """Answers that come before or after the rules: bodies that cannot be read, and admission."""
 
