@@ -161,7 +161,11 @@ def _played(side: Side, kind: Kind, steps: Sequence[Step], namespace: str) -> li
     events = [one for one in watching.until(last) if not kind.is_cluster_wide or namespace in json.dumps(one)]
     answers.append(Answer("events", 200, {}, events))
     if not kind.is_cluster_wide:
-        answers.append(side.ask(Request(method="GET", path=collection), shown="list"))
+        listed = side.ask(Request(method="GET", path=collection), shown="list")
+        if any(step.how == "generate" for step in steps):
+            # Which of the names that are made comes first is left to chance.
+            listed.body["items"].sort(key=lambda item: int(item["metadata"]["resourceVersion"]))
+        answers.append(listed)
     _clean(side, kind, namespace)
     return answers
 

@@ -16,10 +16,11 @@ _LONGEST = 8
 
 _names = one_of_these(*["one"] * 6, "two")
 _managers = one_of_these("ann", "ben", "kubectl")
-_breakages = st.one_of(
-    st.just(()),
-    st.just(()),
-    st.lists(st.builds(Breakage, st.integers(0, 200), one_of_these(*BREAKAGES)), min_size=1, max_size=1).map(tuple),
+_breakages = st.builds(
+    lambda is_broken, breakage: (breakage,) if is_broken else (),
+    # A choice among strategies knows no weights, one among values does.
+    one_of_these(False, False, False, True),
+    st.builds(Breakage, st.integers(0, 200), one_of_these(*BREAKAGES)),
 )
 _directives = st.lists(st.builds(Breakage, st.integers(0, 60), one_of_these(*DIRECTIVES)), max_size=2).map(tuple)
 _values = st.one_of(
@@ -83,9 +84,12 @@ def _of_version(subject: Subject, version: int) -> Strategy:
     body = _few(subject.bodies[version], subject.kind.least_content)
     lasting = st.one_of(st.just({}), st.fixed_dictionaries({"fieldManager": _managers}))
     first = st.builds(Step, verb=st.just("create"), content=body, version=st.just(version), query=lasting)
+    # Where what is made up is refused, there is something nevertheless: without an object the rest would say little.
+    least = Step("create", content=subject.kind.least_content)
     return st.builds(
-        lambda start, rest: [start, *rest] if start else rest,
-        st.one_of(first, first, first, first, first, first, first, st.none()),
+        lambda has_start, start, rest: [start, least, *rest] if has_start else rest,
+        one_of_these(*[True] * 9, False),
+        first,
         st.lists(_steps(subject, version), min_size=1, max_size=_LONGEST),
     )
 

@@ -37,6 +37,7 @@ from shoal.cluster.apiserver.subresources.scale import ScaleSubresource
 from shoal.cluster.apiserver.upkeep.aggregation import keep_aggregated
 from shoal.cluster.apiserver.upkeep.bootstrap import make_first_objects
 from shoal.cluster.apiserver.upkeep.definitions import Definitions
+from shoal.cluster.apiserver.upkeep.expiry import EventExpiry
 from shoal.cluster.apiserver.upkeep.lasting import lasting
 from shoal.cluster.apiserver.verbs.asked import Asked
 from shoal.cluster.apiserver.verbs.bodies import completed
@@ -108,6 +109,7 @@ async def running(
             upkeep = [
                 tasks.create_task(lasting("definitions", lambda: definitions.run(tasks))),
                 tasks.create_task(lasting("aggregated roles", lambda: keep_aggregated(state))),
+                tasks.create_task(lasting("expiry of events", EventExpiry(state).run)),
             ]
             try:
                 yield Core(state=state, service=service, credentials=credentials)
@@ -158,7 +160,7 @@ def _service(
     questions = Questions(
         authenticator=authenticator, authorizer=authorizer, signer=credentials.signer, state=state, clock=now
     )
-    metrics = Metrics(state.store)
+    metrics = Metrics(state.store, state.registry)
     return Service(
         authenticator=authenticator,
         authorizer=authorizer,

@@ -4,6 +4,8 @@ import asyncio
 import copy
 from typing import Any
 
+from shoal.cluster.apiserver.core import Core
+from shoal.cluster.apiserver.kinds.kind import Object
 from tests.cluster.apiserver.conftest import Ask
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -80,6 +82,19 @@ async def test_a_definition_goes_after_the_last_of_its_objects(ask: Ask) -> None
     assert status == 200
     await until(ask, f"{CRDS}/boats.sea.example", 404)
     await until(ask, BOATS, 404)
+
+
+async def test_a_definition_whose_last_step_a_kill_has_prevented_goes_after_all(ask: Ask, core: Core) -> None:
+    await ask("POST", CRDS, BOAT)
+    await until(ask, BOATS, 200)
+
+    def freed(definition: Object) -> Object:
+        """As it is in the store between the removal of its finalizer and its own."""
+        kept = {key: value for key, value in definition["metadata"].items() if key != "finalizers"}
+        return {**definition, "metadata": {**kept, "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+
+    await core.state.update("customresourcedefinitions.apiextensions.k8s.io", "", "boats.sea.example", freed)
+    await until(ask, f"{CRDS}/boats.sea.example", 404)
 
 
 async def test_two_definitions_cannot_have_the_same_names(ask: Ask) -> None:

@@ -41,6 +41,9 @@ from shoal.kube.admission.wire import Operation
 
 Step: TypeAlias = Callable[[Attributes], Awaitable[None]]
 
+_MOST_SORTS = 500
+"""How many sorts of requests are remembered: custom kinds come and go."""
+
 
 class BuiltIn(Protocol):
     """A plugin, and which requests it has anything to do with."""
@@ -112,6 +115,8 @@ class Chain:
         key = (request.kind.storage, request.subresource, request.operation)
         steps = self._mutations.get(key)
         if steps is None:
+            if len(self._mutations) >= _MOST_SORTS:
+                del self._mutations[next(iter(self._mutations))]
             steps = self._mutations[key] = [
                 each.mutate for each in self._plugins if each.mutates is not None and each.mutates.covers(*key)
             ]
@@ -133,6 +138,8 @@ class Chain:
         steps = self._validations.get(key)
         if steps is None:
             plugins = [each for each in self._plugins if each.validates is not None and each.validates.covers(*key)]
+            if len(self._validations) >= _MOST_SORTS:
+                del self._validations[next(iter(self._validations))]
             last = [self._quota.validate] if self._quota.validates.covers(*key) else []
             steps = self._validations[key] = [*(each.validate for each in plugins), self._validating.validate, *last]
         for step in steps:

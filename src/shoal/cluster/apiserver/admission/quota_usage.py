@@ -269,7 +269,7 @@ def _attribute_classes(claim: Object) -> set[str]:
 # All others
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _counted(storage: str) -> Measure:
     own = {f"count/{storage}"} | ({storage} & _COUNTED_BY_NAME)
     usage = dict.fromkeys(own, _ONE)

@@ -21,7 +21,7 @@ _REPLICAS = ("spec", "replicas")
 def entries_for_scale(entries: Iterable[Entry], paths: Paths) -> list[Entry]:
     """The entries that a Scale has: those of its object that own the replicas."""
     found = []
-    for entry in entries:
+    for entry in _last_of_each(entries):
         path = paths.get(entry["apiVersion"])
         if path is not None and contains(fields_of(entry), _labels(path)):
             fields = tree_of([_REPLICAS])
@@ -32,7 +32,11 @@ def entries_for_scale(entries: Iterable[Entry], paths: Paths) -> list[Entry]:
 def entries_from_scale(
     entries: Iterable[Entry], scale_entries: Iterable[Entry], *, version: str, paths: Paths
 ) -> list[Entry]:
-    """The entries of the object after a write to its scale: who lost the replicas there loses them here."""
+    """The entries of the object after a write to its scale: who lost the replicas there loses them here.
+
+    Who owned more than them may have two entries afterwards, of which the later counts from then on.
+    """
+    entries = _last_of_each(entries)
     of_scale = {owner_of(entry): entry for entry in scale_entries}
     times = {owner_of(entry): entry.get("time") for entry in entries}
     found: dict[Owner, Entry] = {}
@@ -50,6 +54,10 @@ def entries_from_scale(
         if here is not None and contains(fields_of(entry), _labels(_REPLICAS)):
             found[owner] = new_entry(owner, version=version, fields=tree_of([here]), time=times.get(owner))
     return written(found.values())
+
+
+def _last_of_each(entries: Iterable[Entry]) -> list[Entry]:
+    return list({owner_of(entry): entry for entry in entries}.values())
 
 
 def _labels(path: tuple[str, ...]) -> tuple[str, ...]:

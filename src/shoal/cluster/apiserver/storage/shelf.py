@@ -30,6 +30,11 @@ class Shelf:
     def __len__(self) -> int:
         return sum(len(room.names) for room in self._namespaces.values())
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none."""
+        return not self._namespaces
+
     def __contains__(self, key: Key) -> bool:
         return self.get(*key) is not None
 

@@ -260,6 +260,8 @@ class Store:
                 shelf = self._shelves[change.storage] = Shelf()
             if change.type is ChangeType.DELETED:
                 shelf.remove(record.namespace, record.name)
+                if shelf.is_empty:
+                    del self._shelves[change.storage]  # for kinds may go, too
             else:
                 shelf.put(record)
             self._changed[change.storage] = record.revision

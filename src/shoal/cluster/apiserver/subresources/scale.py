@@ -15,7 +15,7 @@ from shoal.cluster.apiserver.patches import json_patch, merge_patch, strategic_m
 from shoal.cluster.apiserver.refusals import bad_request, conflict, internal_error, invalid, not_found
 from shoal.cluster.apiserver.storage import Changed, Record
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, write_options
-from shoal.cluster.apiserver.verbs.bodies import media_type, read_other
+from shoal.cluster.apiserver.verbs.bodies import completed, media_type, read_other
 from shoal.cluster.apiserver.verbs.patching import (
     APPLY_PATCH,
     JSON_PATCH,
@@ -146,6 +146,8 @@ class ScaleSubresource:
             version=kind.api_version,
             paths=self._replicas(asked),
         )
+        # The replicas may be the first of its fields: what stands beside them by default comes with them.
+        new = completed(kind, new, [])
         outcome = await replace(self._workshop, asked, previous, new, has_managers=True)
         if outcome.record is not None:
             return self._outcome(asked, outcome.record)

@@ -1,1 +1,1 @@
-"""What the server does by itself: its first objects, the kinds of definitions, and roles that gather other roles."""
+"""What the server does by itself: its first objects, kinds of definitions, roles that gather others, old events."""

@@ -86,7 +86,9 @@ class Definitions:
                 return
             self._serve(current)
             is_ending = "deletionTimestamp" in current["metadata"] and name not in self._ending
-            if is_ending and CLEANUP in current["metadata"].get("finalizers", ()):
+            finalizers = current["metadata"].get("finalizers")
+            # Without any, a server that was killed has not come to its last step.
+            if is_ending and (not finalizers or CLEANUP in finalizers):
                 task = tasks.create_task(self._end(name))
                 self._ending[name] = task
                 task.add_done_callback(lambda _task: self._ending.pop(name, None))
@@ -187,7 +189,9 @@ class Definitions:
 
 def _without_cleanup(definition: Object) -> Object | None:
     metadata = definition["metadata"]
-    finalizers = [one for one in metadata.get("finalizers", ()) if one != CLEANUP]
+    if CLEANUP not in metadata.get("finalizers", ()):
+        return None
+    finalizers = [one for one in metadata["finalizers"] if one != CLEANUP]
     metadata = {key: value for key, value in metadata.items() if key != "finalizers"}
     if finalizers:
         metadata["finalizers"] = finalizers

@@ -20,6 +20,7 @@ from shoal.cluster.apiserver.verbs.writing import (
     attributes,
     check_creation,
     check_escalation,
+    committed,
     is_under_way,
     live_object,
     new_uid,
@@ -59,11 +60,11 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
             now=workshop.now(),
             resets=kind.rules.resets.get("", ()),
         )
-    check_escalation(workshop.authorizer, asked, new, None)
     request = attributes(asked, Operation.CREATE, new=new, old=None, name=metadata.get("name", ""))
     await workshop.admission.mutate(request)
     assert request.object is not None
     new = request.object
+    check_escalation(workshop.authorizer, asked, new, None)
     is_named = bool(new["metadata"].get("name"))
     try:
         _complete(workshop, asked, new)
@@ -100,14 +101,17 @@ async def _named_and_stored(workshop: Workshop, asked: Asked, new: Object, *, is
         taken = new["metadata"]["name"]
         if not is_named:
             new["metadata"]["name"] = generate_name(new["metadata"]["generateName"], _random)
-    raise _taken(workshop, asked, taken)
+    raise await _taken(workshop, asked, taken)
 
 
-def _taken(workshop: Workshop, asked: Asked, name: str) -> Refused:
+async def _taken(workshop: Workshop, asked: Asked, name: str) -> Refused:
     kind = asked.kind
     refusal = already_exists(kind.resource, kind.group, name)
     holder = workshop.state.store.latest(kind.storage, asked.namespace, name)
-    if holder is None or b'"deletionTimestamp"' not in holder.data:
+    if holder is None:
+        return refusal
+    await committed(workshop.state, holder)
+    if b'"deletionTimestamp"' not in holder.data:
         return refusal
     if "deletionTimestamp" not in live_object(kind, workshop.state, holder)["metadata"]:
         return refusal

@@ -121,11 +121,11 @@ async def replace(
             now=workshop.now(),
             resets=kind.rules.resets.get(asked.subresource, ()),
         )
-    check_escalation(workshop.authorizer, asked, new, live)
     request = attributes(asked, Operation.UPDATE, new=new, old=live)
     await workshop.admission.mutate(request)
     assert request.object is not None
     new = request.object
+    check_escalation(workshop.authorizer, asked, new, live)
     try:
         return await _completed_and_written(workshop, asked, previous, request, live)
     except BaseException as problem:
@@ -191,7 +191,7 @@ def _check_version(asked: Asked, new: Object, live: Object) -> None:
             raise conflict(kind.resource, kind.group, asked.name)
     elif not kind.rules.unconditional_update:
         problem = invalid_field("metadata.resourceVersion", 0, "must be specified for an update")
-        raise invalid(kind.resource if kind.is_custom else kind.kind, kind.group, asked.name, [problem])
+        raise invalid(kind.resource, kind.group, asked.name, [problem])
 
 
 def _check_identity(asked: Asked, new: Object, previous: Record) -> None:
