@@ -23,6 +23,11 @@ class Subject:
     kind: Kind
     bodies: tuple[Strategy, ...]
     statuses: Strategy | None = None
+    leasts: tuple[dict[str, Any], ...] = ()
+    """What an object needs to be valid in each version, where that is not the same in all."""
+
+    def least(self, version: int) -> dict[str, Any]:
+        return self.leasts[version] if self.leasts else self.kind.least_content
 
 
 def _with_metadata(**fields: Strategy) -> Strategy:
@@ -217,6 +222,18 @@ SUBJECTS: dict[str, Subject] = {
             has_status=False,
         ),
         (_flat(contents.event_fields), _flat(contents.event_fields_v1)),
+        leasts=(
+            {"involvedObject": {"namespace": "{namespace}"}},
+            {
+                "regarding": {"namespace": "{namespace}"},
+                "eventTime": "2020-01-01T00:00:00.500000Z",
+                "reportingController": "example.com/x",
+                "reportingInstance": "x",
+                "action": "x",
+                "reason": "x",
+                "type": "Normal",
+            },
+        ),
     ),
     "node": Subject(
         Kind("Node", "nodes", ("v1",), {}, is_cluster_wide=True),

@@ -81,11 +81,11 @@ def sequences(subject: Subject) -> Strategy:
 
 def _of_version(subject: Subject, version: int) -> Strategy:
     """Sequences that write through one API version; they read through all."""
-    body = _few(subject.bodies[version], subject.kind.least_content)
+    body = _few(subject.bodies[version], subject.least(version))
     lasting = st.one_of(st.just({}), st.fixed_dictionaries({"fieldManager": _managers}))
     first = st.builds(Step, verb=st.just("create"), content=body, version=st.just(version), query=lasting)
     # Where what is made up is refused, there is something nevertheless: without an object the rest would say little.
-    least = Step("create", content=subject.kind.least_content)
+    least = Step("create", content=subject.least(version), version=version)
     return st.builds(
         lambda has_start, start, rest: [start, least, *rest] if has_start else rest,
         one_of_these(*[True] * 9, False),
@@ -96,7 +96,7 @@ def _of_version(subject: Subject, version: int) -> Strategy:
 
 def _steps(subject: Subject, version: int) -> Strategy:
     kind, whole = subject.kind, subject.bodies[version]
-    body, some_of = _few(whole, kind.least_content), _few(whole, {})
+    body, some_of = _few(whole, subject.least(version)), _few(whole, {})
     versions = st.integers(0, len(subject.bodies) - 1)
 
     def step(verb: str, content: Strategy, query: Strategy = _sparse_options, **more: Strategy) -> Strategy:

@@ -124,10 +124,10 @@ def test_finalizers_of_custom_kinds_need_no_prefix() -> None:
 def test_owners_that_are_there_twice_are_dropped_and_told_of() -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "1"}
     new = {"metadata": {"ownerReferences": [owner, {**owner, "uid": "2"}, dict(owner)]}}
-    (warning,) = drop_duplicate_owners(new)
+    (warning,) = drop_duplicate_owners(new, is_admitted=False)
     assert [each["uid"] for each in new["metadata"]["ownerReferences"]] == ["1", "2"]
     assert warning.endswith("duplicate UID(s) observed: 1")
-    assert not drop_duplicate_owners(new)
+    assert not drop_duplicate_owners(new, is_admitted=True)
 
 
 def test_managed_fields_are_looked_at() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -142,3 +143,48 @@ async def test_true_applied_where_1_was_is_a_change_and_no_number(ask: Ask) -> N
     assert (status, refused["reason"]) == (409, "Conflict")
     status, refused = await ask("PATCH", f"{BUDGETS}/a?fieldManager=ben&force=true", budget(True), kind=APPLY)
     assert (status, "failed to convert new object" in refused["message"]) == (500, True)
+
+
+async def test_an_update_that_must_name_a_version_is_refused_in_the_name_of_the_resource(ask: Ask) -> None:
+    await ask("POST", BUDGETS, budget(1))
+    status, refused = await ask("PUT", f"{BUDGETS}/a", budget(1))
+    assert (status, refused["details"]["kind"]) == (422, "poddisruptionbudgets")
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "when"),
+    [
+        ("PUT", "application/json", ""),
+        ("PATCH", "application/merge-patch+json", " after mutating admission happens"),
+    ],
+    ids=["update", "patch"],
+)
+async def test_an_owner_that_is_named_twice_is_told_of_once(
+    core: Core, ask: Ask, method: str, kind: str, when: str
+) -> None:
+    await ask("POST", MAPS, config_map(name="a"))
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "u-1"}
+    call = Call(
+        method=method,
+        path=f"{MAPS}/a",
+        headers={"content-type": kind},
+        body=msgspec.json.encode(config_map(name="a", ownerReferences=[owner, owner])),
+        is_trusted=True,
+    )
+    answer = await core.service.answer(call)
+    assert isinstance(answer, Answer)
+    (warning,) = answer.warnings
+    assert f"contains duplicate entries{when}; " in warning
+    _, made = await ask("GET", f"{MAPS}/a")
+    assert made["metadata"]["ownerReferences"] == [owner]
+
+
+async def test_who_is_told_that_a_name_is_taken_finds_the_object(ask: Ask) -> None:
+    answers = await asyncio.gather(*[_created_and_read(ask) for _ in range(4)])
+    assert sorted(answers) == [(201, 200), (409, 200), (409, 200), (409, 200)]
+
+
+async def _created_and_read(ask: Ask) -> tuple[int, int]:
+    created, _ = await ask("POST", MAPS, config_map(name="a"))
+    read, _ = await ask("GET", f"{MAPS}/a")
+    return created, read

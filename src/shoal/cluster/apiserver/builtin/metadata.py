@@ -93,8 +93,11 @@ def validate_metadata_update(new: Object, old: Object, *, is_custom: bool = Fals
     return problems + _parts_problems(metadata, "metadata", is_custom)
 
 
-def drop_duplicate_owners(new: Object) -> list[str]:
-    """Removes owner references that are there twice; gives the warning about it."""
+def drop_duplicate_owners(new: Object, *, is_admitted: bool) -> list[str]:
+    """Removes owner references that are there twice; gives the warning about it.
+
+    Patched objects are looked at only when they are admitted, others before that as well.
+    """
     owners = (new.get("metadata") or {}).get("ownerReferences")
     if not owners or len(owners) < 2:
         return []
@@ -108,9 +111,10 @@ def drop_duplicate_owners(new: Object) -> list[str]:
     if not uids:
         return []
     new["metadata"]["ownerReferences"] = kept
+    when = " after mutating admission happens" if is_admitted else ""
     return [
-        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
-        "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and "
+        "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
         + ", ".join(dict.fromkeys(uids))
     ]
 

@@ -36,17 +36,17 @@ def _merge(document: dict[str, Any], patch: dict[str, Any]) -> None:
             _merge(current, value)
         else:
             if type(current) is not dict:
-                _drop_nulls(value)
+                drop_nulls(value)
             document[key] = value
 
 
-def _drop_nulls(value: Any) -> None:
+def drop_nulls(value: Any) -> None:
     """Removes fields that are null from what is new, wherever they are; items of lists stay."""
     if type(value) is dict:
         for key in [key for key, inner in value.items() if inner is None]:
             del value[key]
         for inner in value.values():
-            _drop_nulls(inner)
+            drop_nulls(inner)
     elif type(value) is list:
         for inner in value:
-            _drop_nulls(inner)
+            drop_nulls(inner)

@@ -19,6 +19,7 @@ import msgspec
 
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.patches.go_text import json_kind, shown, shown_as_text, type_name
+from shoal.cluster.apiserver.patches.merge_patch import drop_nulls
 from shoal.cluster.apiserver.patches.ordering import element_type, has_key, in_order
 from shoal.cluster.apiserver.refusals import Refused, bad_request, refused
 from shoal.cluster.apiserver.schema import Schema
@@ -74,7 +75,7 @@ def _merged(original: dict[str, Any], patch: dict[str, Any], schema: Schema) -> 
 def _take_over(original: dict[str, Any], key: str, value: Any) -> None:
     """Sets what was not there, or was of another type; the patch has nothing to merge with."""
     if type(value) is dict or type(value) is list:
-        _drop_nulls(value)
+        drop_nulls(value)
         if _has_directive(value):
             original.pop(key, None)
             return
@@ -257,17 +258,6 @@ def _without_repetition(values: list[Any]) -> list[Any]:
                 other += 1
         at += 1
     return kept
-
-
-def _drop_nulls(value: Any) -> None:
-    if type(value) is dict:
-        for key in [key for key, inner in value.items() if inner is None]:
-            del value[key]
-        for inner in value.values():
-            _drop_nulls(inner)
-    elif type(value) is list:
-        for inner in value:
-            _drop_nulls(inner)
 
 
 def _has_directive(value: Any) -> bool:

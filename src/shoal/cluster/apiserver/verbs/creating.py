@@ -44,7 +44,8 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     match_namespace(asked, new)
     if metadata.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
-    asked.warnings.extend(drop_duplicate_owners(new))
+    if asked.call.method != "PATCH":
+        asked.warnings.extend(drop_duplicate_owners(new, is_admitted=False))
     if kind.storage == CERTIFICATE_REQUESTS:
         user = asked.user
         sign_as(new, user.name, user.uid, user.groups, user.extra)
@@ -64,6 +65,7 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     await workshop.admission.mutate(request)
     assert request.object is not None
     new = request.object
+    asked.warnings.extend(drop_duplicate_owners(new, is_admitted=True))
     check_escalation(workshop.authorizer, asked, new, None)
     is_named = bool(new["metadata"].get("name"))
     try:

@@ -110,7 +110,8 @@ async def replace(
     if live is None:
         live = live_object(kind, state, previous)
     _check_version(asked, new, live)
-    asked.warnings.extend(drop_duplicate_owners(new))
+    if asked.call.method != "PATCH":
+        asked.warnings.extend(drop_duplicate_owners(new, is_admitted=False))
     if not has_managers:
         record_update(
             kind.schema,
@@ -125,6 +126,7 @@ async def replace(
     await workshop.admission.mutate(request)
     assert request.object is not None
     new = request.object
+    asked.warnings.extend(drop_duplicate_owners(new, is_admitted=True))
     check_escalation(workshop.authorizer, asked, new, live)
     try:
         return await _completed_and_written(workshop, asked, previous, request, live)

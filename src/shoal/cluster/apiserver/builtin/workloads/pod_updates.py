@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.cluster.apiserver.builtin.differences import difference
 from shoal.cluster.apiserver.builtin.names import outside
 from shoal.cluster.apiserver.builtin.workloads.affinity import REQUIRED
 from shoal.cluster.apiserver.builtin.workloads.claims import MIRROR
-from shoal.cluster.apiserver.builtin.workloads.differences import difference
 from shoal.cluster.apiserver.builtin.workloads.pod_annotations import update_problems
 from shoal.cluster.apiserver.builtin.workloads.pod_spec import pod_problems
 from shoal.cluster.apiserver.builtin.workloads.scheduling import check_tolerations

@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.api.meta import ZERO_QUANTITY, InvalidQuantity, Quantity, parse_quantity
 from shoal.cluster.apiserver.builtin.names import label_problems, qualified_name_problems
+from shoal.cluster.apiserver.builtin.resource_names import COUNTED
 from shoal.cluster.apiserver.builtin.workloads.texts import NEGATIVE
 from shoal.kube.admission.fields import (
     FieldProblem,
@@ -22,22 +23,9 @@ from shoal.kube.admission.fields import (
 HUGE_PAGES = "hugepages-"
 _COMPUTE = ("cpu", "memory")
 _CONTAINER = frozenset({"cpu", "memory", "ephemeral-storage"})
-_COUNTED = frozenset(
-    {
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
 _STANDARD = (
     _CONTAINER
-    | _COUNTED
+    | COUNTED
     | {"storage", "requests.storage"}
     | {f"{side}.{name}" for side in ("requests", "limits") for name in _CONTAINER}
 )
@@ -253,7 +241,7 @@ def _is_extended(name: str) -> bool:
 
 
 def _is_counted(name: str) -> bool:
-    return name in _COUNTED or ("/" in name and _is_extended(name))
+    return name in COUNTED or ("/" in name and _is_extended(name))
 
 
 @lru_cache(maxsize=4096)
