@@ -16,7 +16,6 @@ from tests.cluster.apiserver.upkeep.test_definitions import BOAT, BOATS, CRDS, u
 MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 APPLY = "application/apply-patch+yaml"
@@ -100,21 +99,6 @@ async def test_a_custom_body_says_what_it_is(ask: Ask, left_out: str, message: s
     status, refused = await ask("POST", BOATS, body)
     assert status == 400
     assert message in refused["message"]
-
-
-async def test_a_scale_of_a_kind_that_there_is_none_of_is_refused(ask: Ask) -> None:
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "a"},
-        "spec": {"selector": {"matchLabels": {"app": "x"}}, "template": TEMPLATE},
-    }
-    status, _ = await ask("POST", DEPLOYMENTS, deployment)
-    assert status == 201
-    scale = {"apiVersion": "autoscaling/v1", "kind": "Scales", "metadata": {"name": "a"}, "spec": {"replicas": 2}}
-    status, refused = await ask("PUT", f"{DEPLOYMENTS}/a/scale", scale)
-    assert status == 400
-    assert 'no kind "Scales" is registered for version "autoscaling/v1"' in refused["message"]
 
 
 async def test_null_bytes_in_a_map_are_none_and_stay(ask: Ask) -> None:
