@@ -75,7 +75,13 @@ def test_interrupting_a_running_command_cancels_it() -> None:
     waits = "import time; print('waiting', flush=True); [time.sleep(0.05) for _ in iter(int, 1)]"
     command = [*a_command_that(waits), "attempt"]
     with subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Whoever runs the tests in the background of a shell hands the signal on as ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as running:
         assert running.stdout
         assert running.stdout.readline() == "waiting\n"

@@ -52,6 +52,16 @@ TARGETS = {
     f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}/roles": ("",),
     f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts": ("", "/token"),
 }
+# One kind of each sort, and a few options, in every run; all of them where time does not matter.
+SOME_TARGETS = [
+    path if path in (CONFIG_MAPS, GADGETS) else pytest.param(path, marks=pytest.mark.slow) for path in TARGETS
+]
+SOME_OPTIONS = [
+    option
+    if option in ("continue", "dryRun", "labelSelector", "resourceVersion")
+    else pytest.param(option, marks=pytest.mark.slow)
+    for option in OPTIONS
+]
 MiB = 1024 * 1024
 
 
@@ -224,7 +234,7 @@ def test_warnings_fit_into_a_header(victim: Victim) -> None:
 # Patches
 
 
-@pytest.mark.parametrize("path", TARGETS)
+@pytest.mark.parametrize("path", SOME_TARGETS)
 def test_a_junk_patch_is_refused_or_changes_what_it_says(victim: Victim, path: str) -> None:
     for subresource in TARGETS[path]:
         for media in PATCH_TYPES:
@@ -235,7 +245,7 @@ def test_a_junk_patch_is_refused_or_changes_what_it_says(victim: Victim, path: s
 
 
 @pytest.mark.parametrize("media", ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "x"])
-@pytest.mark.parametrize("path", TARGETS)
+@pytest.mark.parametrize("path", SOME_TARGETS)
 def test_a_junk_body_is_refused_by_every_subresource(victim: Victim, path: str, media: str) -> None:
     for subresource in TARGETS[path]:
         for junk in JUNK_PATCHES:
@@ -258,7 +268,7 @@ def test_a_json_patch_is_a_list(victim: Victim, junk: str) -> None:
 # Queries
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("option", SOME_OPTIONS)
 def test_an_option_may_have_any_value(victim: Victim, option: str) -> None:
     patch = "application/merge-patch+json"
     for value in OPTION_VALUES:
@@ -387,7 +397,7 @@ def test_http_that_is_broken_is_refused_or_closed(victim: Victim, rest: bytes, s
 
 
 def test_a_bomb_in_gzip_does_not_go_off(victim: Victim) -> None:
-    bomb = gzip.compress(b" " * (200 * MiB), 9)
+    bomb = gzip.compress(b" " * (64 * MiB), 1)
     sent = HEAD + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb) + bomb
     received = victim.raw(sent, then_close=False)
     assert status_of(received) == 400, received[:300]

@@ -95,7 +95,8 @@ async def test_stuck_watchers_delay_nobody_cost_little_and_are_cut_off(server: E
             f"{BURST} events beside {STUCK} stuck watchers: p50 {delays[BURST // 2] * 1000:.1f} ms, "
             f"p99 {p99 * 1000:.1f} ms, worst {delays[-1] * 1000:.1f} ms; memory grew by {grown / MiB:.0f} MiB"
         )
-        assert p99 < 0.1
+        # About 20 ms by itself; a machine that is busy otherwise needs more, but who waited for the stuck needed 30 s.
+        assert p99 < 0.5
         # The pods themselves, the history, one encoding of each event that all watchers share, and 20 full buffers.
         assert grown < 4 * BURST * (FILLING + 2_000) + STUCK * 2 * MiB
         # Nobody reads meanwhile: the server gives up on them by itself.

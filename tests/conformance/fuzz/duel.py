@@ -34,6 +34,7 @@ _UNREADABLE = re.compile(
 _NO_STRUCT = re.compile(r"<document>: (?!strict)[^\"\\]*(?:\\.[^\"\\]*)*")
 # Which address a dry run shows is chance, even whether it is the last one's.
 _ADDRESS = re.compile(r"<cluster ip \d+>")
+_BRACKETS = str.maketrans("", "", "[]")
 _RANDOM = re.compile(r"(?:(?<=\bone-)|(?<=\btwo-)|(?<=\d-))[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 
 
@@ -207,6 +208,7 @@ def _ordered(value: Any, key: str = "", *, is_custom: bool) -> Any:
             rows = [_ordered(item, is_custom=is_custom) for item in value]
             return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True)) if key in _SORTED else rows
         case str():
+            value = value.replace("Invalid value: <object>", "Invalid value: <document>")
             return _ADDRESS.sub("<cluster ip>", _RANDOM.sub("<random>", _DOCUMENT.sub(r"\1<document>\2", value)))
     return value
 
@@ -218,9 +220,13 @@ def _message(status: dict[str, Any], *, is_custom: bool) -> str:
     if _UNREADABLE.search(message):
         return "<no value of its type>"
     causes = (status.get("details") or {}).get("causes") or []
-    if is_custom and len(causes) > 1:
-        # The fields of a custom object are checked in the order of a Go map; the causes say the same, sorted.
+    if len(causes) > 1 and (is_custom or "{" in message or "<object>" in message):
+        # The fields of a custom object are checked in the order of a Go map; the causes say the same, sorted. So they
+        # do where whole objects are shown, whose ends among other problems cannot be told.
         return message.partition("is invalid: [")[0]
+    if len(causes) > 1:
+        # The keys of a map, such as labels or amounts, are checked in any order too.
+        return ", ".join(sorted(message.translate(_BRACKETS).split(", ")))
     return message
 
 

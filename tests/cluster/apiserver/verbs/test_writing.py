@@ -172,3 +172,12 @@ async def _created_and_read(ask: Ask) -> tuple[int, int]:
     created, _ = await ask("POST", MAPS, config_map(name="a"))
     read, _ = await ask("GET", f"{MAPS}/a")
     return created, read
+
+
+async def test_a_precondition_is_refused_in_the_name_of_the_kind_that_is_stored(ask: Ask) -> None:
+    event = {"metadata": {"name": "a"}, "involvedObject": {"namespace": "default"}}
+    status, _ = await ask("POST", "/api/v1/namespaces/default/events", event)
+    assert status == 201
+    wrong = {"preconditions": {"uid": "u-1"}}
+    status, refused = await ask("DELETE", "/apis/events.k8s.io/v1/namespaces/default/events/a", wrong)
+    assert (status, refused["details"]) == (409, {"name": "a", "kind": "Event"})

@@ -275,10 +275,11 @@ def _finalizers(kind: Kind, options: DeleteOptions, metadata: dict[str, Any]) ->
 def check_preconditions(asked: Asked, options: DeleteOptions, metadata: dict[str, Any]) -> None:
     """Refuses to delete another object, or another version of it, than the one that is meant."""
     kind = asked.kind
+    group = kind.storage.partition(".")[2]
     if options.uid and options.uid != metadata["uid"]:
         raise conflict(
             kind.kind,
-            kind.group,
+            group,
             asked.name,
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
             "The object might have been deleted and then recreated",
@@ -286,7 +287,7 @@ def check_preconditions(asked: Asked, options: DeleteOptions, metadata: dict[str
     if options.resource_version and options.resource_version != metadata["resourceVersion"]:
         raise conflict(
             kind.kind,
-            kind.group,
+            group,
             asked.name,
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
             f"in record ({metadata['resourceVersion']}). The object might have been modified",
