@@ -81,7 +81,7 @@ def test_interrupting_a_running_command_cancels_it() -> None:
         stderr=subprocess.PIPE,
         text=True,
         # Whoever runs the tests in the background of a shell hands the signal on as ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     ) as running:
         assert running.stdout
         assert running.stdout.readline() == "waiting\n"
