@@ -333,12 +333,13 @@ def _stored_version_problems(definition: Object) -> Problems:
         return []
     versions = definition["spec"].get("versions") or ()
     names = [each.get("name") for each in versions]
+    kept = [each.get("name") for each in versions if each.get("storage")]
     problems: Problems = []
     if not stored:
         problems.append(invalid("status.storedVersions", None, "must have at least one stored version"))
         return problems
     for version in versions:
-        if version.get("storage") and (version.get("name") not in stored or names.count(version.get("name")) > 1):
+        if version.get("storage") and (version.get("name") not in stored or kept.count(version.get("name")) > 1):
             told = f"must have the storage version {version.get('name')}"
             problems.append(invalid("status.storedVersions", stored, told))
     for at, name in enumerate(stored):
