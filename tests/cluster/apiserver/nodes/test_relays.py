@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from shoal.cluster.apiserver.loopback import LoopbackTransport
 from shoal.kube.credentials import bearer_token
 from shoal.kube.errors import ApiError, BadRequest, Forbidden, NotFound
 from shoal.kube.http import HttpTransport
@@ -47,6 +48,16 @@ async def test_a_command_runs_with_its_input_and_its_exit_code(cluster: Cluster,
     done = await run_in_pod(cluster.transport, **HERE, command=command, stdin=b"x" * 300_000)
     assert done == Completed(b"x" * 300_000, b"oops\n", 3)
     assert agent.queries == [{"command": command, "input": ["1"], "output": ["1"], "error": ["1"]}]
+
+
+async def test_a_transport_in_the_same_process_runs_commands_too(cluster: Cluster, agent: PodServer) -> None:
+    transport = LoopbackTransport(cluster.server.core.service)
+    command = ["sh", "-c", "cat; exit 3"]
+    done = await run_in_pod(transport, **HERE, command=command, stdin=b"x" * 300_000)
+    assert done == Completed(b"x" * 300_000, b"", 3)
+    assert len(agent.queries) == 1
+    with pytest.raises(NotFound, match='pods "absent" not found'):
+        await run_in_pod(transport, namespace="default", pod="absent", command=command)
 
 
 async def test_a_terminal_is_resized_and_its_query_says_tty(cluster: Cluster, agent: PodServer) -> None:

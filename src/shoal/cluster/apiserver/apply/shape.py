@@ -115,7 +115,7 @@ class Fields(dict[str, tuple[str, Shape, bool]]):
 
     __slots__ = ("_make", "_preserves", "declared")
 
-    def __init__(self, make: _Maker, declared: dict[str, Schema | Shape], *, preserves: bool) -> None:
+    def __init__(self, make: _Maker | None, declared: dict[str, Schema | Shape], *, preserves: bool) -> None:
         super().__init__()
         self._make = make
         self._preserves = preserves
@@ -123,6 +123,7 @@ class Fields(dict[str, tuple[str, Shape, bool]]):
 
     def __missing__(self, name: str) -> tuple[str, Shape, bool]:
         declared = self.declared[name]
+        assert self._make is not None, "fields are declared where something makes their shapes"
         shape = declared if isinstance(declared, Shape) else self._make.shape(declared, preserves=self._preserves)
         field = self[name] = (f"f:{name}", shape, shape.is_leaf)
         return field
@@ -246,12 +247,9 @@ def _untyped_shape(*, is_atomic: bool) -> Shape:
     shape = Shape()
     inner = shape if is_atomic else _untyped_shape(is_atomic=True)
     list_ = ListShape(inner, is_atomic=True, keys=(), defaults={})
-    fields = Fields(_NO_MAKER, {}, preserves=True)
+    fields = Fields(None, {}, preserves=True)
     shape.set(UNTYPED, list_, MapShape(fields, shape, is_atomic=is_atomic), is_exact=False)
     return shape
-
-
-_NO_MAKER: _Maker = None  # type: ignore[assignment]  # never asked: no fields are declared
 
 
 def _object_meta() -> Shape:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -269,7 +270,7 @@ def _paths(kind: Kind, schemas: _Schemas) -> dict[str, Any]:
     root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
     collection = f"{root}/namespaces/{{namespace}}/{kind.resource}" if kind.namespaced else f"{root}/{kind.resource}"
     body = _ref(kind_name(kind))
-    make: Callable[..., Document] = lambda *arguments, **options: _operation(kind, *arguments, **options)  # noqa: E731
+    make = partial(_operation, kind)
     found: dict[str, Any] = {collection: {}}
     if "list" in kind.verbs:
         items = _ref(f"{kind_name(kind)}List")
