@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from shoal.api.definitions import ALL
+from shoal.api.definitions import ALL, DIALECTS
+from shoal.api.grove import POD_CLIQUE_SETS, POD_CLIQUES, TOPOLOGY_BINDINGS
 from shoal.api.kai_scheduler import TOPOLOGIES
 from shoal.api.meta import Resource
+from shoal.api.resource_nvidia_com import COMPUTE_DOMAINS
 from shoal.api.scheduling_run_ai import BIND_REQUESTS, POD_GROUPS, QUEUES
 from shoal.cluster.kubernetes import RealKubernetes
 from shoal.kube import Client, Invalid
 from shoal.kube.admission.configuration import CUSTOM_RESOURCE_DEFINITIONS
-from tests.support.cluster_client import client_to, install
+from tests.support.cluster_client import client_to
 from tests.support.kubectl import Kubectl
 
 
 @pytest.fixture
 async def client(kube: RealKubernetes) -> AsyncIterator[Client]:
     async with client_to(kube.kubeconfig) as client:
-        for definition in ALL:
-            await install(client, definition)
+        # Over what others may have defined on this server before, as an upstream project's own of the same kind.
+        await asyncio.to_thread(kube.admin.define, [definition.manifest() for definition in (*ALL, *DIALECTS)])
         yield client
 
 
-@pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.manifest()["metadata"]["name"])
+@pytest.mark.parametrize("definition", [*ALL, *DIALECTS], ids=lambda definition: definition.name)
 async def test_a_crd_is_accepted_as_structural_and_served(client: Client, definition: Any) -> None:
     manifest = definition.manifest()
     live = await client.get(CUSTOM_RESOURCE_DEFINITIONS, manifest["metadata"]["name"])
@@ -56,6 +59,23 @@ def schemas(crd: dict[str, Any]) -> list[Any]:
             TOPOLOGIES, {"levels": [{"nodeLabel": "rack"}, {"nodeLabel": "rack"}]}, "spec.levels", id="a CEL rule"
         ),
         pytest.param(BIND_REQUESTS, {"backoffLimit": 1.5}, "spec.backoffLimit", id="not an integer"),
+        pytest.param(POD_CLIQUES, {"replicas": 1, "podSpec": {}}, "spec.podSpec.containers", id="a pod of nothing"),
+        pytest.param(
+            POD_CLIQUES,
+            {"replicas": 1, "podSpec": {"containers": [{"name": "a", "ports": [{"containerPort": 1}] * 2}]}},
+            "spec.podSpec.containers[0].ports[1]",
+            id="a port of a pod twice",
+        ),
+        pytest.param(
+            POD_CLIQUE_SETS,
+            {"template": {"cliques": [], "topologyConstraint": {"packDomain": "rack"}}},
+            "spec.template.topologyConstraint.packDomain",
+            id="a superseded field in a new object",
+        ),
+        pytest.param(
+            TOPOLOGY_BINDINGS, {"levels": [{"domain": "Rack", "key": "a"}]}, "spec.levels[0].domain", id="a name"
+        ),
+        pytest.param(COMPUTE_DOMAINS, {"numNodes": 0}, "spec.channel", id="of another's kind"),
     ],
 )
 async def test_a_wrong_object_is_refused_with_the_field_named(
@@ -102,6 +122,11 @@ async def test_kubectl_shows_the_columns_and_knows_the_short_name(
     header, row = kubectl("get", "queues.scheduling.run.ai", queue).splitlines()
     assert header.split() == ["NAME", "PRIORITY", "PARENT", "CHILDREN", "DISPLAYNAME"]
     assert row.split() == [queue, "7", "root", "Team", "A"]
-    assert "gang" in kubectl("get", "pg", "--namespace", namespace)
+    assert "gang" in kubectl("get", "podgroups.scheduling.run.ai", "--namespace", namespace)
+    clique = {"replicas": 3, "minAvailable": 2, "podSpec": {"containers": [{"name": "a"}]}}
+    await client.create(POD_CLIQUES.documents(), {"metadata": {"name": "worker"}, "spec": clique}, namespace)
+    header, row = kubectl("get", "pclq", "--namespace", namespace).splitlines()
+    assert header.split() == ["NAME", "MINAVAIL", "REPLICAS", "READY", "SCHEDULED", "UPDATED", "AGE"]
+    assert row.split()[:3] == ["worker", "2", "3"]
     assert "minMember" in kubectl("explain", "podgroups.spec", "--api-version=scheduling.run.ai/v2alpha2")
     await client.delete(QUEUES, queue)

@@ -1,4 +1,4 @@
-"""resource.k8s.io: the parts of dynamic resource allocation that other kinds embed.
+"""resource.k8s.io: claims of devices and their templates, and the parts of them that other kinds embed.
 
 An allocation says which devices a claim was given and where they can be reached; a device request says what was asked
 for. The shapes are those of v1.
@@ -12,8 +12,11 @@ from typing import Annotated, Any
 import msgspec
 
 from shoal.api.crd import Int64, field_schema, struct_schema
+from shoal.api.meta import Document, Object, Resource
 from shoal.api.meta.objects import Wire
 from shoal.api.meta.quantity import ResourceList
+
+GROUP = "resource.k8s.io"
 
 
 class NodeSelectorRequirement(Wire, frozen=True, kw_only=True):
@@ -179,3 +182,120 @@ class AllocationResult(Wire, frozen=True, kw_only=True):
         NodeSelector | None, field_schema("Where the devices are reachable; unset is anywhere.")
     ] = None
     allocation_timestamp: Annotated[datetime | None, field_schema("When it was given.")] = None
+
+
+RESOURCE_CLAIMS = Resource(type=Document, group=GROUP, version="v1", kind="ResourceClaim", plural="resourceclaims")
+RESOURCE_CLAIM_TEMPLATES = Resource(
+    type=Document, group=GROUP, version="v1", kind="ResourceClaimTemplate", plural="resourceclaimtemplates"
+)
+
+
+# What schedulers read of claims and of the devices that there are
+
+
+class DeviceConstraint(Wire, frozen=True, kw_only=True):
+    """What the devices of several requests must have in common."""
+
+    requests: list[str] = []
+    match_attribute: str = ""
+    distinct_attribute: str = ""
+
+
+class DeviceClaimDevices(Wire, frozen=True, kw_only=True):
+    """The devices that a claim asks for."""
+
+    requests: list[DeviceRequest] = []
+    constraints: list[DeviceConstraint] = []
+    config: list[dict[str, Any]] = []
+
+
+class DeviceClaimSpec(Wire, frozen=True, kw_only=True):
+    """What a claim asks for."""
+
+    devices: DeviceClaimDevices = DeviceClaimDevices()
+
+
+class DeviceConsumer(Wire, frozen=True, kw_only=True):
+    """Who uses a claim."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class DeviceClaimStatus(Wire, frozen=True, kw_only=True):
+    """What a claim was given, and who uses it."""
+
+    allocation: AllocationResult | None = None
+    reserved_for: list[DeviceConsumer] = []
+
+
+class DeviceClaim(Object, frozen=True, kw_only=True):
+    """A claim of devices."""
+
+    spec: DeviceClaimSpec = DeviceClaimSpec()
+    status: DeviceClaimStatus = DeviceClaimStatus()
+
+
+class DeviceClassSpec(Wire, frozen=True, kw_only=True):
+    """Which devices a class is made of, and how they are set up."""
+
+    selectors: list[DeviceSelector] = []
+    config: list[dict[str, Any]] = []
+
+
+class DeviceClass(Object, frozen=True, kw_only=True):
+    """A class of devices."""
+
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class Device(Wire, frozen=True, kw_only=True):
+    """One device."""
+
+    name: str = ""
+    attributes: dict[str, dict[str, Any]] = {}
+    """By name, with the driver's domain where it has another: one value under its type."""
+    node_name: str = ""
+    all_nodes: bool = False
+    node_selector: NodeSelector | None = None
+    taints: list[dict[str, Any]] = []
+    allow_multiple_allocations: bool = False
+    consumes_counters: list[dict[str, Any]] = []
+
+
+class DevicePool(Wire, frozen=True, kw_only=True):
+    """Which devices belong together; of its slices only those of the latest generation count."""
+
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class ResourceSliceSpec(Wire, frozen=True, kw_only=True):
+    """Devices of one driver, and the nodes that reach them."""
+
+    driver: str = ""
+    pool: DevicePool = DevicePool()
+    node_name: str = ""
+    node_selector: NodeSelector | None = None
+    all_nodes: bool = False
+    per_device_node_selection: bool = False
+    devices: list[Device] = []
+
+
+class ResourceSlice(Object, frozen=True, kw_only=True):
+    """Some of the devices of a pool."""
+
+    spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+DEVICE_CLAIMS: Resource[DeviceClaim] = RESOURCE_CLAIMS.view(DeviceClaim)
+"""ResourceClaims as those read them who give devices away."""
+DEVICE_CLASSES = Resource(
+    type=DeviceClass, group=GROUP, version="v1", kind="DeviceClass", plural="deviceclasses", namespaced=False
+)
+RESOURCE_SLICES = Resource(
+    type=ResourceSlice, group=GROUP, version="v1", kind="ResourceSlice", plural="resourceslices", namespaced=False
+)

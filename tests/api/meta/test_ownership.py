@@ -5,6 +5,7 @@ from shoal.api.meta.objects import Object, ObjectMeta, OwnerReference, PartialOb
 from shoal.api.meta.ownership import (
     AlreadyControlled,
     is_controlled_by,
+    is_left_behind,
     is_owned_by,
     owner_reference,
     with_owner,
@@ -98,3 +99,18 @@ def test_a_controller_created_anew_under_its_old_name_does_not_adopt() -> None:
 
 def test_an_owner_is_removed_by_uid() -> None:
     assert without_owner([an_owner("u1"), an_owner("u2")], "u1") == [an_owner("u2")]
+
+
+@pytest.mark.parametrize(
+    ("holder", "expected"),
+    [
+        pytest.param(an_owner("earlier", controller=True), True, id="an earlier one of the name"),
+        pytest.param(an_owner("u1", controller=True), False, id="this very one"),
+        pytest.param(an_owner("earlier"), False, id="one that does not manage it"),
+        pytest.param(an_owner("earlier", controller=True, name="other"), False, id="one of another name"),
+        pytest.param(an_owner("earlier", controller=True, kind="CronJob"), False, id="one of another kind"),
+    ],
+)
+def test_what_an_earlier_object_of_the_name_managed_is_left_behind(holder: OwnerReference, expected: bool) -> None:
+    metadata = ObjectMeta(name="train-1", owner_references=[holder])
+    assert is_left_behind(metadata, an_owner("u1", controller=True)) is expected

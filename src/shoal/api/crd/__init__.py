@@ -6,6 +6,7 @@ its ``manifest()`` is the CRD as plain JSON values. Everything here is pure.
 
 from shoal.api.crd.definition import Column, CustomResource, DefinitionError, Scale, Version
 from shoal.api.crd.fields import Int32, Int64, Rule, field_schema, struct_schema
+from shoal.api.crd.kubernetes_types import KubernetesType
 from shoal.api.crd.schema import SchemaError, object_schema, schema_of
 from shoal.api.crd.well_known import DNS_LABEL_PATTERN, QUALIFIED_NAME_LENGTH, QUALIFIED_NAME_PATTERN
 
@@ -18,6 +19,7 @@ __all__ = [
     "DefinitionError",
     "Int32",
     "Int64",
+    "KubernetesType",
     "Rule",
     "Scale",
     "SchemaError",

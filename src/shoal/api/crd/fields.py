@@ -104,7 +104,8 @@ def field_schema(
     """States facts about a field, to be put into its ``Annotated``.
 
     ``required`` overrules what the Python default implies. ``shape`` gives the field the schema of another type than
-    the one it decodes into. ``default`` is what the server fills in, which no Python default implies.
+    the one it decodes into, or of a ``KubernetesType``. ``default`` is what the server fills in, which no Python
+    default implies.
     """
     keywords = {
         "description": doc,

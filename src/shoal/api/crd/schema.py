@@ -21,6 +21,7 @@ import msgspec.inspect as types
 
 from shoal.api.crd import checks
 from shoal.api.crd.fields import NOTHING, STRUCT_FACTS, Facts, facts_of
+from shoal.api.crd.kubernetes_types import KubernetesType
 from shoal.api.crd.well_known import QUANTITY_PATTERN, SHAPES
 
 Schema: TypeAlias = dict[str, Any]
@@ -93,9 +94,20 @@ class _Place:
 
 def _schema(node: types.Type, place: _Place) -> Schema:
     bare, facts = _peel(node)
+    if isinstance(facts.shape, KubernetesType):
+        return _finished(_kubernetes_schema(facts.shape, place), facts, place)
     if facts.shape is not None:
         return _finished(_schema(types.type_info(facts.shape), place), facts, place)
     return _finished(_bare_schema(bare, place), facts, place)
+
+
+def _kubernetes_schema(shape: KubernetesType, place: _Place) -> Schema:
+    try:
+        return shape.schema()
+    except KeyError:
+        raise place.refusal(
+            f"has the shape {shape.name}, whose schema was not made: name it where schemas of built-in types are made"
+        ) from None
 
 
 def _peel(node: types.Type) -> tuple[types.Type, Facts]:

@@ -31,7 +31,7 @@ _QUALIFIED = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 
 
 class RandomSource(Protocol):
-    """Where random letters come from; ``random.Random`` and ``random.SystemRandom`` are such."""
+    """Where random letters come from: ``random`` itself, which a fork seeds anew, or a source of its kinds."""
 
     def choice(self, seq: str, /) -> str:
         """One of the letters."""

@@ -66,6 +66,14 @@ def is_controlled_by(metadata: Owned, uid: str) -> bool:
     return any(owner.uid == uid and owner.controller for owner in metadata.owner_references)
 
 
+def is_left_behind(metadata: Owned, owner: OwnerReference) -> bool:
+    """Whether an earlier object of the owner's kind and name manages this one, which is on its way out with it."""
+    return any(
+        known.controller and (known.kind, known.name) == (owner.kind, owner.name) and known.uid != owner.uid
+        for known in metadata.owner_references
+    )
+
+
 def with_owner(owners: list[OwnerReference], owner: OwnerReference) -> list[OwnerReference]:
     """The owners with one added, or replaced where its uid is among them; the same list where nothing changes.
 

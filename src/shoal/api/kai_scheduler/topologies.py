@@ -1,4 +1,4 @@
-"""kai.scheduler: how the scheduler is set up, and the shape of the network that it places jobs by."""
+"""Topologies: the shape of the network that jobs are placed by."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from typing import Annotated
 from shoal.api.crd import (
     QUALIFIED_NAME_LENGTH,
     QUALIFIED_NAME_PATTERN,
-    CustomResource,
     Rule,
-    Version,
     field_schema,
 )
 from shoal.api.meta.objects import Object, Wire
@@ -75,5 +73,3 @@ class Topology(Object, frozen=True, kw_only=True):
 TOPOLOGIES = Resource(
     type=Topology, group=GROUP, version="v1alpha1", kind="Topology", plural="topologies", namespaced=False
 )
-
-DEFINITIONS = (CustomResource(versions=(Version(resource=TOPOLOGIES),)),)
