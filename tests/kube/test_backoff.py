@@ -3,6 +3,7 @@
 import pytest
 
 from shoal.kube.backoff import Backoff, TokenBucket
+from shoal.kube.reflector import Pace
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,10 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def test_a_kind_that_is_not_served_is_soon_looked_for_then_rarely_and_not_by_all_at_once() -> None:
+    unserved = Pace().unserved
+    at_first = [unserved.delay(failures, random=lambda: 1.0) for failures in range(1, 5)]
+    assert sum(at_first) < 15, "one that is installed with us is found while somebody waits for it"
+    assert 10 <= unserved.delay(100, random=lambda: 0.0) < unserved.delay(100, random=lambda: 1.0) <= 30

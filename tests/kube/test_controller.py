@@ -14,11 +14,12 @@ from shoal.api.meta import ObjectMeta, OwnerReference, PartialObject, Resource
 from shoal.kube import changes, freshness
 from shoal.kube.backoff import Backoff
 from shoal.kube.cache import Cache
+from shoal.kube.calm import BUSY, Calm
 from shoal.kube.client import Client
 from shoal.kube.controller import Controller, Requeue, TerminalError, Watch
 from shoal.kube.informer import Change, Informer
 from shoal.kube.metrics import Metrics
-from shoal.kube.queue import RetryLimits
+from shoal.kube.queue import FRESH, RESYNC, RetryLimits
 from shoal.kube.store import Key
 from shoal.kube.watch import EventType, WatchEvent
 from tests.support.scripted import ScriptedTransport
@@ -49,7 +50,9 @@ class World:
         self.metrics: Metrics = client.metrics
         self.cache = Cache(client)
         self.controller = Controller("books", BOOKS, reconcile, **({"retries": QUICK} | options))
-        self.controller.connect(self.cache, self.metrics, lambda problem: None)
+        self.load = 0
+        calm = Calm(lambda: self.load)
+        self.controller.connect(self.cache, self.metrics, lambda problem: None, calm=calm)
         self.books: Informer[PartialObject] = self.cache.informer(BOOKS)
 
     def has(self, *found: PartialObject) -> None:
@@ -91,6 +94,105 @@ async def test_a_failure_is_retried_until_it_passes_and_holds_up_nobody() -> Non
     assert world.count("controller_runtime_reconcile_errors_total") == 3
     assert world.count("controller_runtime_reconcile_panics_total") == 3
     assert world.count("workqueue_retries_total", name="books") == 3
+
+
+async def test_what_can_wait_is_done_after_what_has_just_changed() -> None:
+    order: list[str] = []
+    is_held = asyncio.Event()
+
+    async def reconcile(key: Key) -> Requeue | None:
+        order.append(key.name)
+        if key.name == "late" and order.count("late") == 1:
+            return Requeue(after=0.1, priority=RESYNC)
+        if key.name == "holds":
+            await is_held.wait()
+        return None
+
+    world = World(reconcile, workers=1)
+    world.has(book("late"))
+    async with working(world):
+        await eventually(lambda: order == ["late"])
+        world.sees(book("holds", 5))
+        await eventually(
+            lambda: "holds" in order and world.count("workqueue_depth", name="books", priority="-100") == 1
+        )
+        world.sees(book("fresh", 6))
+        is_held.set()
+        await eventually(lambda: order.count("late") == 2)
+    assert order == ["late", "holds", "fresh", "late"]
+
+
+@pytest.mark.parametrize(
+    ("called_with", "asked_for", "comes_back_with"),
+    [
+        pytest.param(FRESH, None, FRESH, id="as urgent as it was"),
+        pytest.param(RESYNC, None, RESYNC, id="no more urgent than it was"),
+        pytest.param(FRESH, RESYNC, RESYNC, id="less urgent"),
+        pytest.param(RESYNC, FRESH, FRESH, id="more urgent"),
+    ],
+)
+async def test_a_requeue_comes_back_as_urgent_as_it_asks_for(
+    called_with: int, asked_for: int | None, comes_back_with: int
+) -> None:
+    order: list[str] = []
+    is_held = asyncio.Event()
+
+    async def reconcile(key: Key) -> Requeue | None:
+        order.append(key.name)
+        if order == ["again"]:
+            return Requeue(after=0.05, priority=asked_for)
+        if key.name == "holds":
+            await is_held.wait()
+        return None
+
+    world = World(reconcile, workers=1)
+    world.controller.queue.add(Key("default", "again"), priority=called_with)
+    async with working(world):
+        await eventually(lambda: order == ["again"])
+        world.controller.enqueue(Key("default", "holds"))
+        await eventually(lambda: "holds" in order and len(world.controller.queue) == 1)
+        waiting = {
+            priority: world.count("workqueue_depth", name="books", priority=str(priority))
+            for priority in (FRESH, RESYNC)
+        }
+        is_held.set()
+        await eventually(lambda: order == ["again", "holds", "again"])
+    assert waiting == {FRESH: comes_back_with == FRESH, RESYNC: comes_back_with == RESYNC}
+
+
+@pytest.mark.parametrize("yields", [True, False])
+async def test_a_controller_that_yields_gathers_changes_while_others_have_much_to_do(yields: bool) -> None:
+    done: list[str] = []
+
+    async def reconcile(key: Key) -> None:
+        done.append(key.name)
+
+    world = World(reconcile, workers=1, yields=yields)
+    world.has(book("first"))
+    async with working(world):
+        await eventually(lambda: done == ["first"])
+        world.load = BUSY
+        world.sees(book("second", 5))  # a worker waits for it already
+        await eventually(lambda: done == ["first", "second"])
+        for version in range(6, 10):
+            world.sees(book("third", version))
+            await asyncio.sleep(0)
+        world.load = 0
+        await eventually(lambda: "third" in done)
+    assert done.count("third") == 1 if yields else done.count("third") >= 1
+
+
+async def test_a_controller_that_yields_works_on_where_it_never_gets_calm() -> None:
+    done: list[str] = []
+
+    async def reconcile(key: Key) -> None:
+        done.append(key.name)
+
+    world = World(reconcile, workers=1, yields=True)
+    world.load = BUSY
+    world.has(book("first"), book("second"))
+    async with working(world):
+        await eventually(lambda: sorted(done) == ["first", "second"])
 
 
 async def test_a_terminal_error_is_not_retried_until_the_object_changes() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import msgspec
 
+from shoal.kube.calm import BUSY, Calm
 from shoal.kube.client import Client, Retry
 from shoal.kube.events import About, Limits, Recorder
 from shoal.kube.transport import Request
 from tests.support.scripted import Answer, ScriptedTransport, refusal
+from tests.support.waiting import eventually
 
 ANN = About(api_version="v1", kind="Pod", namespace="default", name="ann", uid="u1", resource_version="7")
 WHOLE = About(api_version="v1", kind="Node", namespace="", name="node-1", uid="u2")
@@ -58,6 +60,13 @@ async def test_an_event_says_what_happened_to_whom() -> None:
     assert body["source"] == {"component": "tester"}
 
 
+async def test_the_names_of_events_are_in_the_order_in_which_things_happened() -> None:
+    server = Server()
+    await write(server, *((ANN, reason, "") for reason in ("Pulled", "Created", "Started", "Killing")))
+    named = {body["metadata"]["name"]: body["reason"] for _, body in server.written}
+    assert [named[name] for name in sorted(named)] == ["Pulled", "Created", "Started", "Killing"]
+
+
 async def test_an_object_without_namespace_has_its_events_in_default() -> None:
     server = Server()
     await write(server, (WHOLE, "Failed", "it broke"))
@@ -81,7 +90,9 @@ async def test_a_repeat_of_an_event_that_the_server_forgot_begins_anew() -> None
 async def test_many_that_differ_only_in_words_become_one() -> None:
     server = Server()
     await write(server, *[(ANN, "Failed", f"try {number}") for number in range(6)], limits=Limits(similar=3))
-    assert [where.split()[0] for where, _ in server.written] == ["POST"] * 4 + ["PATCH"] * 2
+    assert [where.split()[0] for where, _ in server.written] == ["POST"] * 3 + ["PATCH"] * 3
+    assert server.written[1][1]["message"] == "try 1"
+    assert server.written[2][1]["message"] == "(combined from similar events): try 2"
     assert server.written[-1][1]["message"] == "(combined from similar events): try 5"
 
 
@@ -104,3 +115,18 @@ async def test_recording_never_waits_however_long_the_line() -> None:
     for number in range(5):
         recorder.normal(ANN, "Fine", str(number))
     assert recorder._dropped.labels("queue full")._value.get() == 3
+
+
+async def test_an_event_lets_others_go_first_unless_too_many_wait() -> None:
+    server = Server()
+    limits = Limits(waiting=8, yields_for=3600)
+    recorder = Recorder(Client(server.transport), "tester", limits=limits, calm=Calm(lambda: BUSY))
+    for number in range(5):
+        recorder.warning(ANN, f"Reason{number}", "words")
+    task = asyncio.create_task(recorder.run())
+    await eventually(lambda: server.written)
+    await asyncio.sleep(0.01)
+    task.cancel()
+    assert [body["reason"] for _, body in server.written] == [
+        "Reason0"
+    ]  # from then on less than half of the line waits

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from shoal.api.meta.objects import Object, Wire
 from shoal.api.meta.resource import Resource
@@ -228,6 +229,29 @@ async def test_a_kind_that_is_not_served_blocks_nobody_and_is_watched_when_it_ap
     )
     async with following(seen):
         await eventually(lambda: seen.held == {"a": "3"})
+
+
+async def test_a_kind_that_is_not_served_is_told_of_once_and_not_as_a_fault() -> None:
+    seen = Seen(*[refusal(404, "NotFound")] * 6, streamed(event("ADDED", "a", 3), at=7), watching())
+    with capture_logs() as told:
+        async with following(seen):
+            await eventually(lambda: seen.held == {"a": "3"})
+    said = [(line["log_level"], line["event"]) for line in told if line["log_level"] != "debug"]
+    assert said == [
+        ("info", "the kind is not served: its watch begins when it appears"),
+        ("info", "the kind is served now"),
+    ]
+
+
+async def test_it_is_told_when_a_kind_begins_and_ceases_to_be_served() -> None:
+    missing = refusal(404, "NotFound")
+    seen = Seen(missing, streamed(at=7), *[missing] * 3, streamed(event("ADDED", "a", 9), at=9), watching())
+    told: list[bool] = []
+    seen.informer.on_serving(lambda: told.append(seen.informer.is_served))
+    assert not seen.informer.is_served  # nobody has asked the server yet
+    async with following(seen):
+        await eventually(lambda: seen.held == {"a": "9"})
+    assert told == [True, False, True]
 
 
 async def test_the_objects_of_a_kind_that_is_served_no_more_are_gone() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shoal.kube.managed_fields import difference, fields_of, owns_any
+from shoal.kube.managed_fields import difference, fields_of, owned_part, without
 
 LIVE = {
     "metadata": {"name": "web", "labels": {"app": "web", "foreign": "x"}},
@@ -140,16 +140,31 @@ def test_a_zero_value_that_the_server_dropped_is_no_difference() -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "owned"),
+    ("part", "held"),
     [
-        pytest.param({"spec": {"replicas": 3}}, True, id="a field of ours"),
-        pytest.param({"spec": {"paused": True}}, False, id="a field of nobody"),
-        pytest.param({"spec": {"deep": {"er": 1}}}, False, id="a map of nobody"),
-        pytest.param({"spec": {"paused": True, "args": []}}, True, id="one of two"),
+        pytest.param({"spec": {"replicas": 7}}, {"spec": {"replicas": 3}}, id="the live value of a field of ours"),
+        pytest.param({"spec": {"paused": True}}, {}, id="a field of nobody"),
+        pytest.param({"spec": {"deep": {"er": 1}}}, {}, id="a map of nobody"),
+        pytest.param({"spec": {"paused": True, "args": []}}, {"spec": {"args": ["a", "b"]}}, id="one of two"),
+        pytest.param({"spec": {"finalizers": ["ours"]}}, {"spec": {"finalizers": ["ours"]}}, id="our value of a set"),
+        pytest.param(
+            {"spec": {"containers": [{"name": "main"}]}},
+            {"spec": {"containers": [LIVE["spec"]["containers"][0]]}},  # type: ignore[index]
+            id="our element of a list",
+        ),
     ],
 )
-def test_owning_any_part_is_told_from_the_record(part: dict[str, Any], owned: bool) -> None:
-    assert owns_any(OWNED, part) is owned
+def test_what_of_an_object_is_ours_is_told_from_the_record(part: dict[str, Any], held: dict[str, Any]) -> None:
+    assert owned_part(OWNED, part, LIVE) == held
+
+
+def test_a_record_less_some_fields_is_that_of_an_object_without_them() -> None:
+    part = {"metadata": {"labels": {"app": "web"}}, "spec": {"replicas": 1, "finalizers": []}}
+    left = without(OWNED, part)
+    rest = wanted(replicas=None, finalizers=None)
+    assert difference({"spec": rest["spec"]}, LIVE, left) is None
+    assert "f:metadata" not in left
+    assert difference({"spec": wanted(finalizers=None)["spec"]}, LIVE, left) == "spec.replicas"
 
 
 def test_one_and_true_are_not_the_same() -> None:

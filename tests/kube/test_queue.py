@@ -184,3 +184,19 @@ def test_no_key_is_lost_or_worked_on_twice_at_once(steps: list[Step]) -> None:
         assert not wanted
 
     asyncio.run(play())
+
+
+async def test_a_queue_is_idle_when_no_key_waits_is_worked_on_rests_or_was_put_off() -> None:
+    queue = WorkQueue("test")
+    seen = [queue.is_idle]
+    queue.add(key("a"))
+    seen.append(queue.is_idle)
+    await queue.get()
+    seen.append(queue.is_idle)
+    queue.rest(key("a"))
+    seen.append(queue.is_idle)
+    queue.done(key("a"))
+    seen.append(queue.is_idle)
+    queue.add_after(key("a"), 3600)
+    seen.append(queue.is_idle)
+    assert seen == [True, False, False, False, True, False]

@@ -13,7 +13,7 @@ import structlog
 from shoal.api.meta.objects import HasMetadata
 from shoal.api.meta.resource import Resource
 from shoal.kube.client import Client
-from shoal.kube.freshness import WriteLog, place_of
+from shoal.kube.freshness import Place, WriteLog
 from shoal.kube.informer import Informer
 from shoal.kube.reflector import Pace
 from shoal.kube.store import IndexFunction
@@ -35,7 +35,9 @@ class Cache:
         self._namespace = namespace
         self._pace = pace
         self._informers: dict[tuple[Any, ...], Informer[Any]] = {}
+        self._of_kind: dict[Place, list[Informer[Any]]] = {}
         self._tasks: asyncio.TaskGroup | None = None
+        self._running: dict[Informer[Any], asyncio.Task[None]] = {}
 
     def informer(
         self,
@@ -45,8 +47,13 @@ class Cache:
         label_selector: str = "",
         field_selector: str = "",
         indexes: Mapping[str, IndexFunction] | None = None,
+        is_vital: bool = True,
     ) -> Informer[T]:
-        """The informer of a selection; it starts with the cache, or at once where that already runs."""
+        """The informer of a selection; it starts with the cache, or at once where that already runs.
+
+        One that is not vital to any who asked for it is not waited for: neither at the start, nor for readiness, nor
+        until it shows what a reconcile wrote. That is for those who follow kinds that they know nothing about.
+        """
         chosen = (namespace or self._namespace) if resource.namespaced else ""
         key = (resource, chosen, label_selector, field_selector)
         informer = self._informers.get(key)
@@ -58,12 +65,28 @@ class Cache:
                 label_selector=label_selector,
                 field_selector=field_selector,
                 pace=self._pace,
+                is_vital=is_vital,
             )
-            self._informers[key] = informer
+            self._add(key, informer)
             if self._tasks is not None:
-                self._tasks.create_task(informer.run(), name=f"informer {resource}")
+                self._start(informer, self._tasks)
+        informer.is_vital = informer.is_vital or is_vital
         informer.add_indexes(indexes or {})
         return informer
+
+    def drop(self, informer: Informer[Any]) -> None:
+        """Ends an informer that nobody needs any more; one that is vital to somebody stays."""
+        if informer.is_vital:
+            return
+        self._informers = {key: kept for key, kept in self._informers.items() if kept is not informer}
+        self._of_kind[informer.place] = [kept for kept in self._of_kind[informer.place] if kept is not informer]
+        task = self._running.pop(informer, None)
+        if task is not None:
+            task.cancel()
+
+    def _add(self, key: tuple[Any, ...], informer: Informer[Any]) -> None:
+        self._informers[key] = informer
+        self._of_kind.setdefault(informer.place, []).append(informer)
 
     @property
     def informers(self) -> list[Informer[Any]]:
@@ -76,13 +99,17 @@ class Cache:
             self._tasks = tasks
             try:
                 for informer in self._informers.values():
-                    tasks.create_task(informer.run(), name=f"informer {informer.resource}")
+                    self._start(informer, tasks)
                 await asyncio.Event().wait()
             finally:
                 self._tasks = None
+                self._running.clear()
+
+    def _start(self, informer: Informer[Any], tasks: asyncio.TaskGroup) -> None:
+        self._running[informer] = tasks.create_task(informer.run(), name=f"informer {informer.resource}")
 
     async def wait_for_sync(self, within: float | None = None) -> None:
-        """Waits for the first picture of every kind asked for so far.
+        """Waits for the first picture of every kind asked for so far, as far as it is vital.
 
         Building a large picture makes nothing but objects that stay, which is the worst case of Python's cyclic
         collector: it is off meanwhile, and what was built is taken out of its sight afterwards.
@@ -92,9 +119,10 @@ class Cache:
         try:
             async with asyncio.timeout(within):
                 for informer in self.informers:
-                    await informer.wait_for_sync()
+                    if informer.is_vital:
+                        await informer.wait_for_sync()
         except TimeoutError:
-            late = [informer for informer in self.informers if not informer.has_synced]
+            late = [informer for informer in self.informers if informer.is_vital and not informer.has_synced]
             reasons = "; ".join(f"{informer.resource}: {informer.problem or 'no answer'}" for informer in late)
             raise NotSynced(f"not read within {within:.0f} s: {reasons}") from None
         finally:
@@ -104,6 +132,8 @@ class Cache:
 
     def shows(self, writes: WriteLog) -> bool:
         """Whether the informers that can see these writes do."""
+        if not writes:  # most reconciles find all as it should be
+            return True
         return next(self._unseen(writes), None) is None
 
     async def wait_for_writes(self, writes: WriteLog, within: float) -> bool:
@@ -118,11 +148,12 @@ class Cache:
 
     def _unseen(self, writes: WriteLog) -> Iterator[Callable[[], Awaitable[None]]]:
         """How to wait for each of the writes that an informer can see and has not seen yet."""
-        for informer in self.informers:
-            if informer.is_selective:
-                # What this process wrote may lie outside the selection and never arrive here.
+        places = {place for place, _ in writes.versions} | {deleted.place for deleted in writes.deletions}
+        for informer in [informer for place in places for informer in self._of_kind.get(place, ())]:
+            place = informer.place
+            if informer.is_selective or not informer.is_vital:
+                # What this process wrote may lie outside a selection and never arrive here.
                 continue
-            place = place_of(informer.resource)
             # Copies: a task that the reconcile left behind may still be writing.
             for (written, namespace), version in list(writes.versions.items()):
                 if written == place and informer.namespace in ("", namespace) and not informer.has_seen(version):

@@ -99,6 +99,8 @@ class Client:
         self._timeout = timeout
         self._host = host or transport.host
         self._known_meters: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
+        self.under_way = 0
+        """Requests that wait for their answers, watches aside."""
 
     # Reading
 
@@ -179,9 +181,11 @@ class Client:
             async for batch in event_batches(resource, stream.chunks(), request=str(request), idle_limit=idle_limit):
                 yield batch
 
-    async def read_path(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+    async def read_path(
+        self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "application/json"
+    ) -> bytes:
         """Any path of the server as it answers: discovery, OpenAPI, metrics, health."""
-        return await self._call("GET", path, query=query or {})
+        return await self._call("GET", path, query=query or {}, accept=accept)
 
     # Writing
 
@@ -295,12 +299,20 @@ class Client:
         answer = await self._call("PATCH", path, body=patch, content_type=MERGE)
         freshness.note_write(resource, msgspec.json.decode(answer, type=PartialObject).metadata)
 
-    async def bind(self, pods: Resource[Any], name: str, namespace: str, *, node: str, uid: str = "") -> None:
-        """Binds a pod to a node, once and for all."""
+    async def bind(
+        self, pods: Resource[Any], name: str, namespace: str, *, node: str, uid: str = "",
+        annotations: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """Binds a pod to a node, once and for all; the pod gets the annotations in the same moment."""
+        metadata: dict[str, Any] = {"name": name, "namespace": namespace}
+        if uid:
+            metadata["uid"] = uid
+        if annotations:
+            metadata["annotations"] = annotations
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"name": name, "namespace": namespace} | ({"uid": uid} if uid else {}),
+            "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         await self._call("POST", pods.path(namespace, name, "binding"), body=msgspec.json.encode(body))
@@ -371,11 +383,18 @@ class Client:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
         retry_refusals: bool = True,
         twice_safe: bool | None = None,
     ) -> bytes:
         request = Request(
-            method=method, path=path, query=query or {}, body=body, content_type=content_type, timeout=self._timeout
+            method=method,
+            path=path,
+            query=query or {},
+            body=body,
+            content_type=content_type,
+            accept=accept,
+            timeout=self._timeout,
         )
         if twice_safe is None:
             twice_safe = method in _TWICE_SAFE or (method == "PATCH" and content_type in _TWICE_SAFE_PATCHES)
@@ -414,11 +433,13 @@ class Client:
         await self._pace(request.method)
         started = time.perf_counter()
         code = "<error>"
+        self.under_way += 1
         try:
             response = await self.transport.send(request)
             code = str(response.status)
             return response
         finally:
+            self.under_way -= 1
             counter, histogram = self._meters(code, request.method)
             counter.inc()
             histogram.observe(time.perf_counter() - started)

@@ -8,6 +8,9 @@ when all is done, or ``Requeue(after=…)`` to be called again without an event.
 time; ``TerminalError`` is not, since trying again cannot help. A reconcile that runs past its deadline is cancelled and
 retried. Before a key is reconciled again the cache has caught up with what the last reconcile of it wrote; until then
 the key rests, and no worker waits for it.
+
+A key need not name an object: a controller that works on parts of one gives ``keys``, from an object to the keys of its
+parts, and ``subject``, back from a part to the object that its problems are told of.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from structlog.contextvars import bind_contextvars
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube import changes, freshness
 from shoal.kube.cache import Cache
+from shoal.kube.calm import Calm
 from shoal.kube.errors import ApiError, Conflict, ConnectionFault, NotLeading, ReconcileError
 from shoal.kube.freshness import WriteLog
 from shoal.kube.informer import Change, Informer
@@ -38,6 +42,8 @@ log = structlog.get_logger("shoal.kube.controller")
 
 CATCH_UP = 5.0
 """Seconds after which a cache that does not show our own writes is worth a warning."""
+YIELDS_FOR = 0.5
+"""Seconds for which a worker of a controller that yields leaves the others to their work."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +51,8 @@ class Requeue:
     """Call again after this many seconds, though nothing may have changed."""
 
     after: float
+    priority: int | None = None
+    """``RESYNC`` for what can wait while there are changes to look at; None is as urgent as this call was."""
 
 
 class TerminalError(ReconcileError):
@@ -79,10 +87,13 @@ class Controller:
         owns: Sequence[Resource[Any]] = (),
         watches: Sequence[Watch] = (),
         when: changes.Filter = changes.any_change,
+        keys: changes.Mapping = changes.itself,
+        subject: Callable[[Key], Key] = lambda key: key,
         workers: int = 10,
         timeout: float = 120.0,
         resync_every: float | None = None,
         retries: RetryLimits = RetryLimits(),
+        yields: bool = False,
         namespace: str = "",
     ) -> None:
         if not name or workers < 1:
@@ -90,9 +101,12 @@ class Controller:
         self.name = name
         self.resource = resource
         self.namespace = namespace
+        self.yields = yields
+        """Whether its work is put off a little while others of the manager have much to do: nobody waits for it."""
         self._reconcile = reconcile
+        self._subject = subject
         self._watches = [
-            Watch(resource=resource, keys=changes.itself, when=when),
+            Watch(resource=resource, keys=keys, when=when),
             *(Watch(resource=child, keys=changes.controlling_owner(resource)) for child in owns),
             *watches,
         ]
@@ -109,10 +123,12 @@ class Controller:
         metrics: Metrics,
         on_undecodable: Callable[[DecodeError], None],
         on_problem: Callable[[Resource[Any], Any, str], None] = lambda resource, found, problem: None,
+        calm: Calm | None = None,
     ) -> None:
         """Asks the cache for what this controller watches; what it sees waits in the queue until ``run``.
 
-        ``on_problem`` is told of the objects that a reconcile could not do anything for, and why.
+        ``on_problem`` is told of the objects that a reconcile could not do anything for, and why. ``calm`` is what a
+        controller that yields waits for.
         """
         queue = WorkQueue(self.name, metrics, retries=self._retries)
         primary: Informer[Any] | None = None
@@ -136,6 +152,7 @@ class Controller:
             queue,
             primary,
             on_problem,
+            calm if self.yields else None,
             active=metrics.active_workers.labels(self.name),
             reconcile_time=metrics.reconcile_time.labels(self.name),
             results={result: metrics.reconciles.labels(self.name, result) for result in _RESULTS},
@@ -175,6 +192,8 @@ class Controller:
     async def _work(self, around: asyncio.TaskGroup) -> None:
         wired = self._connected()
         while True:
+            if wired.calm is not None:
+                await wired.calm.wait(YIELDS_FOR)
             try:
                 key, priority = await wired.queue.get()
             except ShutDown:
@@ -207,7 +226,8 @@ class Controller:
                 result = "success"
             else:
                 result = "requeue_after"
-                queue.add_after(key, requeue.after, priority=priority)
+                urgency = priority if requeue.priority is None else requeue.priority
+                queue.add_after(key, requeue.after, priority=urgency)
             queue.forget(key)
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -242,7 +262,7 @@ class Controller:
         """What follows from the errors of one reconcile; there are several where it did things at once."""
         wired.metrics.reconcile_errors.labels(self.name).inc()
         said = "; ".join(map(str, errors))
-        found = wired.primary.store.get(key)
+        found = wired.primary.store.get(self._subject(key))
         if found is not None and any(isinstance(error, ReconcileError) for error in errors):
             wired.on_problem(self.resource, found, said)
         if all(isinstance(error, TerminalError) for error in errors):
@@ -283,6 +303,7 @@ class _Wired:
     queue: WorkQueue
     primary: Informer[Any]
     on_problem: Callable[[Resource[Any], Any, str], None]
+    calm: Calm | None
     active: Gauge
     reconcile_time: Histogram
     results: Mapping[str, Counter]

@@ -58,6 +58,10 @@ class ApiError(Exception):
         """Whether the same request may succeed later with nothing changed: overload and server faults."""
         return self.code == 429 or self.code >= 500
 
+    def has_cause(self, reason: str) -> bool:
+        """Whether the server names this among its reasons, such as ``NamespaceTerminating``."""
+        return any(cause.reason == reason for cause in self.causes)
+
 
 class BadRequest(ApiError):
     """400: the request itself is malformed."""

@@ -23,6 +23,7 @@ from shoal.api.meta.objects import HasMetadata, PartialObject
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.api.meta.time import format_time
 from shoal.kube.backoff import TokenBucket
+from shoal.kube.calm import Calm
 from shoal.kube.client import Client
 from shoal.kube.errors import ApiError, ConnectionFault, NotFound, NotLeading
 
@@ -74,12 +75,15 @@ class Limits:
     """When events are combined and when they are dropped; the defaults are client-go's."""
 
     similar: int = 10
-    """So many events that differ only in their message, within ``similar_within``, are still written one by one."""
+    """From so many events on that differ only in their message, within ``similar_within``, they become one."""
     similar_within: float = 600.0
     burst: int = 25
     per_second: float = 1 / 300
     remembered: int = 4096
-    waiting: int = 1000
+    waiting: int = 10_000
+    """Ten times client-go's, so that a burst of pods is told of after it, instead of dropped."""
+    yields_for: float = 0.1
+    """Seconds for which an event leaves others to their work, unless the line is half full."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +111,14 @@ class Recorder:
         component: str,
         *,
         limits: Limits = Limits(),
+        calm: Calm | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._component = component
         self._limits = limits
+        self._calm = calm
         self._clock = clock
         self._now = now
         self._waiting: asyncio.Queue[_Said] = asyncio.Queue(limits.waiting)
@@ -120,6 +126,9 @@ class Recorder:
         self._similar: OrderedDict[tuple[Any, ...], tuple[float, set[str]]] = OrderedDict()
         self._buckets: OrderedDict[tuple[str, str], TokenBucket] = OrderedDict()
         self._dropped = client.metrics.events_dropped
+        self._latest = 0
+        self._salt = secrets.randbelow(1_000)
+        """Tells apart what two components say about an object in the same microsecond."""
 
     def normal(self, about: About, reason: str, message: str) -> None:
         """Tells of something as it should be."""
@@ -142,6 +151,8 @@ class Recorder:
         while True:
             said = await self._waiting.get()
             try:
+                if self._calm is not None and self._waiting.qsize() < self._limits.waiting // 2:
+                    await self._calm.wait(self._limits.yields_for)
                 await self._write(said)
             except Exception:
                 # Whatever is wrong with one event, the next ones must be written.
@@ -185,7 +196,7 @@ class Recorder:
         self._similar[group] = (now, messages)
         self._similar.move_to_end(group)
         _keep_newest(self._similar, self._limits.remembered)
-        if len(messages) <= self._limits.similar:
+        if len(messages) < self._limits.similar:
             return said.message, (*group, said.message)
         messages.discard(said.message)
         return f"(combined from similar events): {said.message}", group
@@ -201,7 +212,7 @@ class Recorder:
 
     async def _create(self, said: _Said, message: str) -> _Written:
         about = said.about
-        name = f"{about.name[:230].rstrip('-.')}.{secrets.token_hex(8)}"
+        name = f"{about.name[:230].rstrip('-.')}.{self._stamp(said.at):016x}"
         namespace = _namespace(about)
         reference = {
             "apiVersion": about.api_version,
@@ -226,6 +237,12 @@ class Recorder:
         }
         await self._client.create(EVENTS, body, namespace)
         return _Written(name, 1, said.at)
+
+    def _stamp(self, at: datetime) -> int:
+        """A number that grows from event to event: times are told in seconds, and lists are sorted by name."""
+        nanoseconds = int(at.timestamp() * 1_000_000) * 1_000 + self._salt
+        self._latest = max(nanoseconds, self._latest + 1)
+        return self._latest
 
     def _bucket(self, about: About) -> TokenBucket:
         key = (about.uid or f"{about.kind}/{about.namespace}", about.name)

@@ -12,7 +12,7 @@ again or is really gone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -21,7 +21,7 @@ import structlog
 from shoal.api.meta.objects import HasMetadata
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube.client import Client
-from shoal.kube.freshness import Deleted
+from shoal.kube.freshness import Deleted, place_of
 from shoal.kube.reflector import Pace, Reflector
 from shoal.kube.store import IndexFunction, Key, Store, key_of
 from shoal.kube.watch import EventType, WatchEvent
@@ -66,14 +66,18 @@ class Informer(Generic[T]):
         label_selector: str = "",
         field_selector: str = "",
         pace: Pace = Pace(),
+        is_vital: bool = True,
     ) -> None:
         self.resource = resource
+        self.place = place_of(resource)
         self.namespace = namespace
+        self.is_vital = is_vital
         self.is_selective = bool(label_selector or field_selector)
         self.store: Store[T] = Store()
         self.undecodable: dict[Key, DecodeError] = {}
         self._listeners: list[Listener[T]] = []
         self._undecodable_listeners: list[Callable[[DecodeError], None]] = []
+        self._serving_listeners: list[Callable[[], None]] = []
         self._synced = asyncio.Event()
         self._progress = 0
         self._lost = 0
@@ -117,7 +121,7 @@ class Informer(Generic[T]):
         """Calls ``listener`` for every change from now on, and at once for each object that is there already."""
         self._listeners.append(listener)
         for found in self.store.items():
-            self._tell(listener, Change(None, found, is_resync=True))
+            self._tell((listener,), Change(None, found, is_resync=True))
 
     def unsubscribe(self, listener: Listener[T]) -> None:
         """Ends what ``subscribe`` began."""
@@ -129,7 +133,16 @@ class Informer(Generic[T]):
         for error in self.undecodable.values():
             listener(error)
 
+    def on_serving(self, listener: Callable[[], None]) -> None:
+        """Calls ``listener`` whenever the server has begun, or ceased, to serve this kind: see ``is_served``."""
+        self._serving_listeners.append(listener)
+
     # Time
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the server is known to serve this kind."""
+        return self._is_served and self.has_synced
 
     @property
     def has_synced(self) -> bool:
@@ -196,9 +209,11 @@ class Informer(Generic[T]):
             # The server was restored from a backup, and what it had said since then is lost.
             self._lost = self._progress
         self._progress = 0
-        self._is_served = True
+        was_served, self._is_served = self.is_served, True
         self._advance(version)
         self._synced.set()
+        if not was_served:
+            self._tell_serving()
 
     def update(self, events: Sequence[WatchEvent[T]]) -> None:
         """Takes changes in their order."""
@@ -226,9 +241,11 @@ class Informer(Generic[T]):
         for key in list(self.store.keys()):
             self._remove(key, is_resync=True)
         self.undecodable.clear()
-        self._is_served = False
+        was_served, self._is_served = self.is_served, False
         self._advance("")
         self._synced.set()
+        if was_served:
+            self._tell_serving()
 
     def _put(self, item: T, *, is_resync: bool = False) -> None:
         known = self.store.get(key_of(item))
@@ -247,14 +264,14 @@ class Informer(Generic[T]):
             # An index function that fails on one object must not end the watch of all.
             log.exception("object not indexed, and so not held", resource=str(self.resource), object=str(key_of(item)))
             return
-        self._announce(Change(before, item, is_resync))
+        self._tell(tuple(self._listeners), Change(before, item, is_resync))
 
     def _remove(self, key: Key, *, last: T | None = None, is_resync: bool = False) -> None:
         known = self.store.get(key)
         if known is None or (last is not None and last.metadata.uid != known.metadata.uid):
             return
         self.store.remove(key)
-        self._announce(Change(last if last is not None else known, None, is_resync))
+        self._tell(tuple(self._listeners), Change(last if last is not None else known, None, is_resync))
 
     def _report(self, error: DecodeError) -> None:
         key = Key(error.namespace, error.name)
@@ -279,16 +296,17 @@ class Informer(Generic[T]):
                 if not future.done() and condition():
                     future.set_result(None)
 
-    def _announce(self, change: Change[T]) -> None:
-        for listener in tuple(self._listeners):
-            self._tell(listener, change)
+    def _tell_serving(self) -> None:
+        for listener in tuple(self._serving_listeners):
+            listener()
 
-    def _tell(self, listener: Listener[T], change: Change[T]) -> None:
-        try:
-            listener(change)
-        except Exception:
-            # One listener's fault must not keep the change from the others, nor end the watch.
-            log.exception("listener failed", resource=str(self.resource), object=str(key_of(change.latest)))
+    def _tell(self, listeners: Iterable[Listener[T]], change: Change[T]) -> None:
+        for listener in listeners:
+            try:
+                listener(change)
+            except Exception:
+                # One listener's fault must not keep the change from the others, nor end the watch.
+                log.exception("listener failed", resource=str(self.resource), object=str(key_of(change.latest)))
 
 
 def _is_newer(item: HasMetadata, known: HasMetadata) -> bool:

@@ -57,13 +57,45 @@ def difference(wanted: Mapping[str, Any], live: Mapping[str, Any], owned: Fields
     return _in_map(body, live, owned, "")
 
 
-def owns_any(owned: Fields, part: Mapping[str, Any]) -> bool:
-    """Whether a record names any field of a partial object; lists count as one field."""
+def owned_part(owned: Fields, part: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a partial object a record names, with the live values; of a list, the elements that the record names."""
+    found: dict[str, Any] = {}
     for name, value in part.items():
         node = owned.get(f"f:{name}")
-        if node is not None and (not isinstance(value, Mapping) or not value or owns_any(node, value)):
-            return True
-    return False
+        if node is None or name not in live:
+            continue
+        if isinstance(value, Mapping) and value and isinstance(live[name], Mapping):
+            if inner := owned_part(node, value, live[name]):
+                found[name] = inner
+        else:
+            found[name] = _owned_elements(node, live[name])
+    return found
+
+
+def without(owned: Fields, part: Mapping[str, Any]) -> Fields:
+    """A record less the fields of a partial object, and less what then holds none any more."""
+    if not part:
+        return owned
+    left = dict(owned)
+    for name, value in part.items():
+        node = left.pop(f"f:{name}", None)
+        if node is None or not isinstance(value, Mapping) or not value:
+            continue
+        inner = without(node, value)
+        if any(key != "." for key in inner):
+            left[f"f:{name}"] = inner
+    return left
+
+
+def _owned_elements(owned: Fields, live: Any) -> Any:
+    """A live value; of a list that several share, the elements that a record names."""
+    if not isinstance(live, list):
+        return live
+    if values := [msgspec.json.decode(name[2:]) for name in owned if name.startswith("v:")]:
+        return values
+    if keys := [msgspec.json.decode(name[2:]) for name in owned if name.startswith("k:")]:
+        return [item for item in live if any(all(item.get(field) == key[field] for field in key) for key in keys)]
+    return live
 
 
 def _between(wanted: Any, live: Any, owned: Fields, path: str) -> str | None:

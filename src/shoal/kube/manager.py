@@ -22,6 +22,7 @@ import structlog
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube.backoff import TokenBucket
 from shoal.kube.cache import Cache
+from shoal.kube.calm import BUSY, Calm
 from shoal.kube.client import Client, Retry
 from shoal.kube.controller import Controller
 from shoal.kube.events import About, Recorder
@@ -83,7 +84,8 @@ class Manager:
             host=transport.host,
         )
         self.cache = Cache(self.client, namespace=settings.namespace, pace=settings.pace)
-        self.events = Recorder(self.client, name)
+        self.calm = Calm(self._load)
+        self.events = Recorder(self.client, name, calm=self.calm)
         self._elector: Elector | None = None
         if election is not None:
             # A renewal that hangs must leave time for another one.
@@ -109,7 +111,7 @@ class Manager:
         """Adds a controller; it works while this process leads."""
         if controller.name in [known.name for known in self._controllers]:
             raise ValueError(f"there is a controller {controller.name!r} already: choose another name")
-        controller.connect(self.cache, self.metrics, self._on_undecodable, self._on_problem)
+        controller.connect(self.cache, self.metrics, self._on_undecodable, self._on_problem, self.calm)
         self._controllers.append(controller)
 
     def add_service(self, service: Callable[[], Awaitable[None]]) -> None:
@@ -123,6 +125,11 @@ class Manager:
     def writer(self, field_manager: str) -> Writer:
         """How a controller writes, under a field manager of its own."""
         return Writer(self.client, field_manager)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no controller has anything to do, now or later, unless something changes."""
+        return all(controller.queue.is_idle for controller in self._controllers)
 
     def stop(self) -> None:
         """Asks ``run`` to end in good order."""
@@ -239,10 +246,20 @@ class Manager:
         elif metrics is not None:
             self.metrics_port = self.health_port
 
+    def _load(self) -> int:
+        """What is to be done before what can wait: requests under way, and keys of controllers that do not yield."""
+        load = self.client.under_way
+        for controller in self._controllers:
+            if load >= BUSY:
+                break  # it is asked for often, and how much more it is does not matter
+            load += 0 if controller.yields else len(controller.queue)
+        return load
+
     def _informers_check(self) -> str:
         if self._stop.is_set():
             return "shutting down"
-        late = [str(informer.resource) for informer in self.cache.informers if not informer.has_synced]
+        vital = [informer for informer in self.cache.informers if informer.is_vital]
+        late = [str(informer.resource) for informer in vital if not informer.has_synced]
         return f"not read yet: {', '.join(late)}" if late else ""
 
     def _on_undecodable(self, error: DecodeError) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
@@ -77,21 +79,41 @@ def metrics_route(registry: CollectorRegistry) -> web.RouteDef:
 
 @asynccontextmanager
 async def serving(routes: list[web.RouteDef], address: str) -> AsyncIterator[int]:
-    """Serves routes on ``host:port`` (``:8080`` is every address, port 0 any free one); gives the port."""
+    """Serves routes on ``host:port`` (``:8080`` is every address, port 0 any free one); gives the port.
+
+    ``unix:/path`` is a socket that its owner alone may connect to, and has no port.
+    """
     from aiohttp import web  # noqa: PLC0415 - costs much to import, and most processes serve nothing
 
+    path = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     host, _, port = address.rpartition(":")
     app = web.Application()
     app.add_routes(routes)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, host.strip("[]") or None, int(port))
         try:
-            await site.start()
+            if path is not None:
+                await web.SockSite(runner, bound_for_owner(path)).start()
+            else:
+                await web.TCPSite(runner, host.strip("[]") or None, int(port)).start()
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
             raise OSError(f"cannot listen on {address}: {why}: choose another address") from error
-        yield runner.addresses[0][1]
+        yield runner.addresses[0][1] if path is None else 0
     finally:
         await runner.cleanup()
+
+
+def bound_for_owner(path: Path) -> socket.socket:
+    """A socket whose rights are set before it listens; for that the whole process's mask need not change."""
+    if path.is_socket():
+        path.unlink()
+    bound = socket.socket(socket.AF_UNIX)
+    try:
+        bound.bind(str(path))
+        path.chmod(0o600)
+    except OSError:
+        bound.close()
+        raise
+    return bound

@@ -83,6 +83,11 @@ class WorkQueue:
     def __len__(self) -> int:
         return len(self._queued)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing comes by itself: no key waits, is worked on, rests after that, or was put off."""
+        return not (self._queued or self._working or self._resting or self._due)
+
     def add(self, key: Key, *, priority: int = FRESH) -> None:
         """Adds a key; where it waits already the higher priority wins."""
         if self._closed:

@@ -55,7 +55,8 @@ class Pace:
     """The times of a reflector; tests make them short."""
 
     backoff: Backoff = Backoff(initial=0.2, cap=30.0, jitter=0.5)
-    unserved: Backoff = Backoff(initial=0.5, cap=5.0, jitter=0.2)
+    unserved: Backoff = Backoff(initial=0.5, cap=15.0, jitter=0.5)
+    """A kind that is installed now is soon found; one that never comes costs little, however many there are."""
     watch_seconds: tuple[int, int] = (300, 600)
     """A watch lives for a random time between these, so that load spreads over servers."""
     idle_limit: float = 150.0
@@ -223,14 +224,14 @@ class Reflector(Generic[T]):
         self._sink.unserved()
         if not self._said_unserved:
             self._said_unserved = True
-            log.warning("the kind is not served: its watch begins when it appears", resource=str(self._resource))
-        await self._pause(self._pace.unserved, f"{self._resource} is not served")
+            log.info("the kind is not served: its watch begins when it appears", resource=str(self._resource))
+        await self._pause(self._pace.unserved, f"{self._resource} is not served", quiet=True)
 
-    async def _pause(self, backoff: Backoff, problem: str, *, warn: bool = False) -> None:
+    async def _pause(self, backoff: Backoff, problem: str, *, warn: bool = False, quiet: bool = False) -> None:
         self._failures += 1
         self.problem = problem
         delay = backoff.delay(self._failures)
-        say = log.warning if warn or self._failures == 3 else log.debug
+        say = log.warning if (warn or self._failures == 3) and not quiet else log.debug
         say("watch interrupted", resource=str(self._resource), problem=problem, retry_in=round(delay, 2))
         await asyncio.sleep(delay)
 

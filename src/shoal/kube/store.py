@@ -94,7 +94,7 @@ class Store(Generic[T]):
         keys = self._index(index).get(value, ())
         return [self._objects[key] for key in keys]
 
-    def values(self, index: str) -> Iterable[Hashable]:
+    def values(self, index: str) -> KeysView[Hashable]:
         """The values that an index knows."""
         return self._index(index).keys()
 

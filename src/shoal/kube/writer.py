@@ -1,8 +1,9 @@
 """How a controller writes: only the fields it owns, only where they differ, never to an object that is not its own.
 
 Children are applied (server-side apply, one field manager for each controller). What is in the cache tells whether an
-apply would change anything; a controller at rest writes nothing. The first apply of a name follows a live 404, later
-ones carry the uid that was seen: an object that somebody else made under the same name is never taken over.
+apply would change anything; a controller at rest writes nothing. The first apply of a name follows a live 404, and
+takes its fields back where the object was there after all; later ones carry the uid that was seen: an object that
+somebody else made under the same name is never taken over.
 
 A few values come back from the server in another form than they were sent (defaults inside an atomic list, say), so
 that the comparison can never succeed. For these the writer remembers what it sent and what the server made of it.
@@ -23,7 +24,7 @@ from shoal.api.meta.resource import Resource
 from shoal.kube.client import Client
 from shoal.kube.errors import Conflict, Invalid, NotFound, ReconcileError
 from shoal.kube.informer import Informer
-from shoal.kube.managed_fields import difference, fields_of, owns_any
+from shoal.kube.managed_fields import difference, fields_of, owned_part, without
 from shoal.kube.patches import merge_patch_between
 from shoal.kube.queries import Propagation
 from shoal.kube.store import Key
@@ -75,15 +76,13 @@ class Writer:
         if seen is None:
             seen = await self._live(resource, name, namespace)
         if seen is None:
-            seen = await self._make(resource, merged(body, initial), owner)
-            if initial is None:
-                return seen
-        elif owner is not None and not is_controlled_by(seen.metadata, owner.uid):
+            return await self._make(resource, body, owner, initial)
+        if owner is not None and not is_controlled_by(seen.metadata, owner.uid):
             raise Foreign(resource, seen, owner)
+        if self._is_settled(resource, body, seen, "", initial):
+            return seen
         if initial is not None:
             seen = await self._hand_over(resource, seen, initial)
-        if self._is_settled(resource, body, seen, ""):
-            return seen
         return await self._send(resource, body, self.manager, uid=seen.metadata.uid)
 
     async def apply_status(
@@ -174,10 +173,14 @@ class Writer:
         await self._client.merge_patch(resource, metadata.name, patch, metadata.namespace, field_manager=self.manager)
 
     async def _make(
-        self, resource: Resource[Document], wanted: Mapping[str, Any], owner: OwnerReference | None
+        self,
+        resource: Resource[Document],
+        wanted: Mapping[str, Any],
+        owner: OwnerReference | None,
+        initial: Mapping[str, Any] | None,
     ) -> Document:
         """Makes an object that is not there; one that somebody else makes in the same moment is left to them."""
-        made = await self._send(resource, wanted, self.manager, force=False)
+        made = await self._send(resource, wanted, self.manager, force=False, initial=initial)
         others = [
             entry for entry in made.content["metadata"].get("managedFields", ()) if entry["manager"] != self.manager
         ]
@@ -188,20 +191,27 @@ class Writer:
         return made
 
     async def _hand_over(self, resource: Resource[Document], seen: Document, initial: Mapping[str, Any]) -> Document:
-        """Gives the initial fields to a manager that applies them this once, before we let go of them.
+        """Gives the initial fields that are still ours to a manager that applies them this once, before we let go.
 
-        They are still ours only right after the child was made; then, or never again, they are handed over.
+        They stay ours after the child was made until we have something else to write, which would take them away. Their
+        values are the live ones: what is initial may have changed since. That manager does not insist: where somebody
+        has changed one of them since it was read it is theirs, and this is a lost race.
         """
-        keeper = f"{self.manager}-initial"
-        if not owns_any(fields_of(seen.content, self.manager) or {}, initial):
+        held = owned_part(fields_of(seen.content, self.manager) or {}, initial, seen.content)
+        if not held:
             return seen
-        body = merged({"metadata": _identity(seen)}, initial)
-        return await self._send(resource, body, keeper, uid=seen.metadata.uid)
+        body = merged({"metadata": _identity(seen)}, held)
+        keeper = f"{self.manager}-initial"
+        return await self._send(resource, body, keeper, uid=seen.metadata.uid, force=False)
 
-    def _is_settled(self, resource: Resource[Any], wanted: Mapping[str, Any], seen: Document, subresource: str) -> bool:
+    def _is_settled(
+        self, resource: Resource[Any], wanted: Mapping[str, Any], seen: Document, subresource: str,
+        initial: Mapping[str, Any] | None = None,
+    ) -> bool:  # fmt: skip
         owned = fields_of(seen.content, self.manager, subresource=subresource)
         if owned is None:
             return False
+        owned = without(owned, initial or {})
         if difference(wanted, seen.content, owned) is None:
             return True
         remembered = self._settled.get((resource, seen.metadata.uid, subresource))
@@ -209,10 +219,10 @@ class Writer:
 
     async def _send(
         self, resource: Resource[Document], wanted: Mapping[str, Any], manager: str, *, uid: str = "",
-        subresource: str = "", force: bool = True,
+        subresource: str = "", force: bool = True, initial: Mapping[str, Any] | None = None,
     ) -> Document:  # fmt: skip
         metadata = wanted["metadata"]
-        body = {**wanted, "metadata": metadata | {"uid": uid}} if uid else wanted
+        body = merged({**wanted, "metadata": metadata | ({"uid": uid} if uid else {})}, initial)
         # A controller insists on its fields: whoever took one would otherwise stop it for good.
         try:
             written = await self._client.apply(
@@ -225,7 +235,10 @@ class Writer:
                 raise Conflict(error.status, request=error.request) from error
             raise
         owned = fields_of(written.content, manager, subresource=subresource)
-        if manager == self.manager and owned is not None and difference(wanted, written.content, owned) is not None:
+        if manager != self.manager or owned is None:
+            return written
+        owned = without(owned, initial or {})
+        if difference(wanted, written.content, owned) is not None:
             place = (resource, written.metadata.uid, subresource)
             self._settled[place] = (_digest(wanted), _state(written, owned, subresource))
             self._settled.move_to_end(place)

@@ -55,7 +55,12 @@ class Injector:
             informer.subscribe(lambda change: look_again())
 
     async def inject(self, authorities: bytes) -> int:
-        """Writes the bundle wherever it is not; gives how many objects were written. One that is missing is skipped."""
+        """Writes the bundle wherever it is not; gives how many objects were written. One that is missing is skipped.
+
+        An empty bundle is written nowhere: whoever made the certificates tells of their authority.
+        """
+        if not authorities:
+            return 0
         written = [await self._inject_into(resource, name, authorities) for resource, name in self._targets]
         return sum(written)
 

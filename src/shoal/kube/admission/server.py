@@ -9,6 +9,7 @@ and that an ECDSA certificate does not linger beside an RSA one that replaces it
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -41,7 +42,8 @@ _CLIENTS_GIVE_UP_FIRST = 120.0
 class AdmissionServer:
     """Serves webhooks over HTTPS, and ``/healthz`` and ``/readyz`` beside them.
 
-    With ``client_authorities`` only clients that show a certificate of theirs are let in.
+    With ``client_authorities`` only clients that show a certificate of theirs are let in. A ``listener`` that is open
+    already takes the place of host and port: whoever connects while no server runs waits instead of being refused.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class AdmissionServer:
         *,
         host: str = "0.0.0.0",  # noqa: S104 - API servers call from other machines
         port: int = 9443,
+        listener: socket.socket | None = None,
         metrics: WebhookMetrics | None = None,
         probes: Probes | None = None,
         client_authorities: bytes = b"",
@@ -61,6 +64,7 @@ class AdmissionServer:
         self._probes = probes or Probes()
         self._host = host
         self._port = port
+        self._listener = listener
         self._client_authorities = client_authorities.decode()
         self._body_limit = body_limit
         self._shutdown_seconds = shutdown_seconds
@@ -89,8 +93,8 @@ class AdmissionServer:
     ) -> None:
         """Serves until cancelled, follows the certificates, and has their bundle injected wherever it is missing.
 
-        Injection is tried at every turn, not only after a change, since others may undo it; ``look_again`` makes the
-        next turn come at once. Faults are waited out.
+        The bundle is empty where the source knows none. Injection is tried at every turn, not only after a change,
+        since others may undo it; ``look_again`` makes the next turn come at once. Faults are waited out.
         """
         failures = 0
         try:
@@ -99,7 +103,7 @@ class AdmissionServer:
                     serving = await self._read(certificates)
                     self.use(serving.pair)
                     await self.start()
-                    if inject is not None and serving.authorities:
+                    if inject is not None:
                         await inject(serving.authorities)
                     failures = 0
                 except (ApiError, ConnectionFault, CertificateError) as error:
@@ -148,12 +152,16 @@ class AdmissionServer:
         )
         await runner.setup()
         try:
-            await web.TCPSite(runner, self._host, self._port, ssl_context=listening).start()
+            if self._listener is not None:
+                site: web.BaseSite = web.SockSite(runner, self._listener, ssl_context=listening)
+            else:
+                site = web.TCPSite(runner, self._host, self._port, ssl_context=listening)
+            await site.start()
         except BaseException:
             await runner.cleanup()
             raise
         self._runner = runner
-        log.info("admission server listens", host=self._host, port=self.port)
+        log.info("admission server listens", host=runner.addresses[0][0], port=self.port)
 
     async def stop(self) -> None:
         """Stops listening, and lets requests that are being answered finish."""

@@ -1,4 +1,4 @@
-"""Into pods through a real API server: it checks, chooses the way and passes on; only the kubelet is ours.
+"""Into pods through an API server: it checks, chooses the way and passes on; only the kubelet is ours.
 
 The node declares what kubelets declare since 1.36, so the API server hands WebSockets on to it as they are.
 """
@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from shoal.cluster.kubernetes import RealKubernetes
 from shoal.kube.errors import BadRequest, NotFound
 from shoal.kube.http import HttpTransport
 from shoal.kube.streams import Completed, attach, exec_in_pod, follow_logs, forward_port, port_forward, run_in_pod
 from shoal.kube.transport import Request
 from tests.support.cluster_client import transport_to
+from tests.support.engines import Engine
 from tests.support.http_servers import raw_server, serving
 from tests.support.pods import PodServer
 from tests.support.tls import Authority
 
 
 @pytest.fixture
-async def transport(kube: RealKubernetes) -> AsyncIterator[HttpTransport]:
-    async with transport_to(kube.kubeconfig) as transport:
+async def transport(engine: Engine) -> AsyncIterator[HttpTransport]:
+    async with transport_to(engine.kubeconfig) as transport:
         yield transport
 
 

@@ -1,4 +1,4 @@
-"""The client's verbs against a real API server."""
+"""The client's verbs against a real API server and the embedded one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from shoal.api.core import CONFIG_MAPS, NAMESPACES, PODS
 from shoal.api.meta import Document, Resource
-from shoal.cluster.kubernetes import RealKubernetes
 from shoal.kube import (
     AlreadyExists,
     Client,
@@ -25,6 +24,7 @@ from shoal.kube import (
     retry_on_conflict,
 )
 from tests.support.cluster_client import client_to, requests, until
+from tests.support.engines import Engine
 
 MAPS = CONFIG_MAPS.documents()
 NODES = Resource(type=Document, group="", version="v1", kind="Node", plural="nodes", namespaced=False)
@@ -37,8 +37,8 @@ POD = {"metadata": {"name": "pod", "labels": {"app": "x"}}, "spec": {"containers
 
 
 @pytest.fixture
-async def client(kube: RealKubernetes) -> AsyncIterator[Client]:
-    async with client_to(kube.kubeconfig) as client:
+async def client(engine: Engine) -> AsyncIterator[Client]:
+    async with client_to(engine.kubeconfig) as client:
         yield client
 
 
@@ -179,12 +179,12 @@ async def test_a_pod_is_bound_once_and_its_status_is_written_apart(client: Clien
     await client.create(NODES, {"metadata": {"name": node}})
     pod = await client.create(PODS, POD, namespace)
     await client.bind(PODS, "pod", namespace, node=node, uid=pod.metadata.uid)
-    assert (await client.get(PODS, "pod", namespace)).content["spec"]["nodeName"] == node
+    assert (await client.get(PODS, "pod", namespace)).spec.node_name == node
     with pytest.raises(Conflict):
         await client.bind(PODS, "pod", namespace, node="elsewhere")
     patch = {"status": {"phase": "Running"}, "metadata": {"labels": {"ignored": "here"}}}
     await client.strategic_patch(PODS, "pod", patch, namespace, subresource="status")
-    assert (await client.get(PODS, "pod", namespace)).content["status"]["phase"] == "Running"
+    assert (await client.get(PODS, "pod", namespace)).status.phase == "Running"
     await client.delete(PODS, "pod", namespace, grace_seconds=0)
     await client.delete(NODES, node)
 
@@ -212,16 +212,16 @@ async def test_an_eviction_asks_the_disruption_budget(client: Client, namespace:
 
 
 async def test_wrong_and_weak_credentials_are_told_apart(
-    kube: RealKubernetes, client: Client, namespace: str, tmp_path_factory: pytest.TempPathFactory
+    engine: Engine, client: Client, namespace: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("users")
     stranger = folder / "stranger"
-    stranger.write_text(kube.kubeconfig_for("stranger"))
+    stranger.write_text(engine.kubeconfig_for("stranger"))
     async with client_to(stranger) as weak:
         with pytest.raises(Forbidden, match="stranger"):
             await weak.list(CONFIG_MAPS, namespace)
     wrong = folder / "wrong"
-    wrong.write_text(kube.kubeconfig.read_text().replace(kube.admin_token, "not-a-token"))
+    wrong.write_text(engine.kubeconfig.read_text().replace(engine.admin_token, "not-a-token"))
     transport = HttpTransport(load_connection(wrong))
     with pytest.raises(Unauthorized):
         await Client(transport).get(NAMESPACES, namespace)
@@ -230,4 +230,4 @@ async def test_wrong_and_weak_credentials_are_told_apart(
 
 async def test_any_path_can_be_read(client: Client) -> None:
     assert b"gitVersion" in await client.read_path("/version")
-    assert b"[+]etcd ok" in await client.read_path("/readyz", {"verbose": ""})
+    assert b"readyz check passed" in await client.read_path("/readyz", {"verbose": ""})

@@ -1,4 +1,4 @@
-"""What kubectl and a real API server make of a kubeconfig, and that we make the same of it."""
+"""What kubectl and API servers make of a kubeconfig, and that we make the same of it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from shoal.kube.http import HttpTransport
 from shoal.kube.in_cluster import in_cluster_connection
 from shoal.kube.kubeconfig import load_connection
 from shoal.kube.transport import Request
+from tests.support.engines import Engine
 from tests.support.kubeconfigs import a_kubeconfig, write
 from tests.support.kubectl import Kubectl
 
@@ -44,25 +45,25 @@ async def who_am_i(connection: Connection) -> dict[str, Any]:
     return found
 
 
-def config(kube: RealKubernetes, path: Path, user: dict[str, Any], **cluster: Any) -> Connection:
-    entry = {"server": kube.server, "certificate-authority": str(kube.ca_file)} | cluster
+def config(engine: Engine, path: Path, user: dict[str, Any], **cluster: Any) -> Connection:
+    entry = {"server": engine.server, "certificate-authority": str(engine.ca_file)} | cluster
     return load_connection(write(path, a_kubeconfig(cluster=entry, user=user)), environ={})
 
 
-async def test_the_clusters_own_kubeconfig_signs_in(kube: RealKubernetes) -> None:
-    assert "system:masters" in (await who_am_i(load_connection(kube.kubeconfig)))["groups"]
+async def test_the_clusters_own_kubeconfig_signs_in(engine: Engine) -> None:
+    assert "system:masters" in (await who_am_i(load_connection(engine.kubeconfig)))["groups"]
 
 
-async def test_a_client_certificate_signs_in(kube: RealKubernetes, tmp_path: Path) -> None:
-    pair = kube.certificate_for("ann", ["staff"])
+async def test_a_client_certificate_signs_in(engine: Engine, tmp_path: Path) -> None:
+    pair = engine.certificate_for("ann", ["staff"])
     (tmp_path / "ann.crt").write_bytes(pair.certificate)
     user = {"client-certificate": "ann.crt", "client-key-data": b64encode(pair.key).decode()}
-    found = await who_am_i(config(kube, tmp_path / "config", user))
+    found = await who_am_i(config(engine, tmp_path / "config", user))
     assert (found["username"], found["groups"]) == ("ann", ["staff", "system:authenticated"])
 
 
-async def test_an_exec_plugin_signs_in(kube: RealKubernetes, tmp_path: Path) -> None:
-    pair = kube.certificate_for("eve")
+async def test_an_exec_plugin_signs_in(engine: Engine, tmp_path: Path) -> None:
+    pair = engine.certificate_for("eve")
     status = {"clientCertificateData": pair.certificate.decode(), "clientKeyData": pair.key.decode()}
     answer = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
     write(tmp_path / "answer.json", json.dumps(answer))
@@ -72,38 +73,38 @@ async def test_an_exec_plugin_signs_in(kube: RealKubernetes, tmp_path: Path) -> 
         "args": ["-c", f"print(open({str(tmp_path / 'answer.json')!r}).read())"],
         "interactiveMode": "Never",
     }
-    assert (await who_am_i(config(kube, tmp_path / "config", {"exec": plugin})))["username"] == "eve"
+    assert (await who_am_i(config(engine, tmp_path / "config", {"exec": plugin})))["username"] == "eve"
 
 
-async def test_impersonation_is_understood_to_the_last_character(kube: RealKubernetes, tmp_path: Path) -> None:
+async def test_impersonation_is_understood_to_the_last_character(engine: Engine, tmp_path: Path) -> None:
     user = {
-        "token": kube.admin_token,
+        "token": engine.admin_token,
         "as": "bob",
         "as-uid": "u-7",
         "as-groups": ["dev", "ops"],
         "as-user-extra": {"example.org/scope %": ["a", "b"]},
     }
-    found = await who_am_i(config(kube, tmp_path / "config", user))
+    found = await who_am_i(config(engine, tmp_path / "config", user))
     assert (found["username"], found["uid"]) == ("bob", "u-7")
     assert set(found["groups"]) == {"dev", "ops", "system:authenticated"}
     assert found["extra"] == {"example.org/scope %": ["a", "b"]}
 
 
-async def test_a_pod_signs_in_with_its_mounted_token(kube: RealKubernetes, namespace: str, tmp_path: Path) -> None:
+async def test_a_pod_signs_in_with_its_mounted_token(engine: Engine, namespace: str, tmp_path: Path) -> None:
     request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-    token = kube.admin.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token", request)
+    token = engine.admin.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token", request)
     (tmp_path / "token").write_text(token["status"]["token"])
-    (tmp_path / "ca.crt").write_bytes(kube.ca_file.read_bytes())
-    host, _, port = kube.server.removeprefix("https://").rpartition(":")
+    (tmp_path / "ca.crt").write_bytes(engine.ca_file.read_bytes())
+    host, _, port = engine.server.removeprefix("https://").rpartition(":")
     environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
     connection = in_cluster_connection(environ=environ, service_account=tmp_path)
     assert (await who_am_i(connection))["username"] == f"system:serviceaccount:{namespace}:default"
 
 
-async def test_a_wrong_token_is_refused_and_a_wrong_authority_not_trusted(kube: RealKubernetes, tmp_path: Path) -> None:
-    async with signed_in(config(kube, tmp_path / "config", {"token": "wrong"})) as transport:
+async def test_a_wrong_token_is_refused_and_a_wrong_authority_not_trusted(engine: Engine, tmp_path: Path) -> None:
+    async with signed_in(config(engine, tmp_path / "config", {"token": "wrong"})) as transport:
         assert (await transport.send(Request(method="GET", path="/api/v1/pods", timeout=30))).status == 401
-    untrusting = config(kube, tmp_path / "config", {"token": "x"}, **{"certificate-authority": None})
+    untrusting = config(engine, tmp_path / "config", {"token": "x"}, **{"certificate-authority": None})
     async with signed_in(untrusting) as transport:
         with pytest.raises(ConnectionFault, match="not trusted"):
             await transport.send(Request(method="GET", path="/api/v1/pods", timeout=30))

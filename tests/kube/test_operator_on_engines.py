@@ -1,4 +1,4 @@
-"""A whole operator on a real API server: it converges, heals, rests, and leaves what is not its own alone."""
+"""A whole operator on each API server: it converges, heals, rests, and leaves what is not its own alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 
 from examples.greeter import DEFINITION, GREETINGS, greeter
 from shoal.api.core import CONFIG_MAPS, EVENTS
-from shoal.cluster.kubernetes import RealKubernetes
 from shoal.kube import (
     Client,
     Conflict,
@@ -29,21 +28,22 @@ from shoal.kube import (
 from shoal.kube.queue import RESYNC
 from shoal.kube.store import Key
 from tests.support.cluster_client import QUICK_PACE, client_to, install, until, writes
+from tests.support.engines import Engine
 from tests.support.waiting import eventually
 
 MAPS = CONFIG_MAPS.documents()
 
 
 @pytest.fixture
-async def client(kube: RealKubernetes) -> AsyncIterator[Client]:
-    async with client_to(kube.kubeconfig) as client:
+async def client(engine: Engine) -> AsyncIterator[Client]:
+    async with client_to(engine.kubeconfig) as client:
         await install(client, DEFINITION)
         yield client
 
 
 @asynccontextmanager
-async def operator(kube: RealKubernetes, namespace: str, **settings: Any) -> AsyncIterator[Manager]:
-    transport = HttpTransport(load_connection(kube.kubeconfig))
+async def operator(engine: Engine, namespace: str, **settings: Any) -> AsyncIterator[Manager]:
+    transport = HttpTransport(load_connection(engine.kubeconfig))
     chosen = Settings(namespace=namespace, pace=QUICK_PACE, **settings)
     manager = Manager(transport, name="greeter", settings=chosen)
     manager.add(greeter(manager))
@@ -67,9 +67,9 @@ async def words(client: Client, namespace: str, name: str) -> str:
     return child.data.get("words", "")
 
 
-async def test_every_object_gets_its_child_and_status(kube: RealKubernetes, client: Client, namespace: str) -> None:
+async def test_every_object_gets_its_child_and_status(engine: Engine, client: Client, namespace: str) -> None:
     await greet(client, namespace, "ann")
-    async with operator(kube, namespace):
+    async with operator(engine, namespace):
         await greet(client, namespace, "bob")
         for name in ("ann", "bob"):
             await until(lambda name=name: words(client, namespace, name))  # type: ignore[misc]
@@ -86,14 +86,14 @@ async def test_every_object_gets_its_child_and_status(kube: RealKubernetes, clie
 
 
 async def test_a_controller_at_rest_writes_nothing_even_after_a_restart(
-    kube: RealKubernetes, client: Client, namespace: str
+    engine: Engine, client: Client, namespace: str
 ) -> None:
     names = [f"person-{number}" for number in range(20)]
     await greet(client, namespace, *names)
-    async with operator(kube, namespace):
+    async with operator(engine, namespace):
         for name in names:
             await until(lambda name=name: words(client, namespace, name))  # type: ignore[misc]
-    async with operator(kube, namespace) as manager:
+    async with operator(engine, namespace) as manager:
         await eventually(lambda: reconciles(manager) >= len(names))
         for name in names:
             manager._controllers[0].queue.add(Key(namespace, name), priority=RESYNC)
@@ -109,10 +109,10 @@ def reconciles(manager: Manager) -> float:
 
 
 async def test_what_others_break_is_mended_and_what_they_add_is_left(
-    kube: RealKubernetes, client: Client, namespace: str
+    engine: Engine, client: Client, namespace: str
 ) -> None:
     await greet(client, namespace, "ann")
-    async with operator(kube, namespace):
+    async with operator(engine, namespace):
         await until(lambda: words(client, namespace, "ann"))
         patch = {"data": {"words": "Go away!", "more": "kept"}}
         await client.merge_patch(MAPS, "ann-words", patch, namespace, field_manager="vandal")
@@ -128,9 +128,9 @@ async def test_what_others_break_is_mended_and_what_they_add_is_left(
         await until(mended)
 
 
-async def test_a_changed_wish_reaches_the_child(kube: RealKubernetes, client: Client, namespace: str) -> None:
+async def test_a_changed_wish_reaches_the_child(engine: Engine, client: Client, namespace: str) -> None:
     await greet(client, namespace, "ann")
-    async with operator(kube, namespace):
+    async with operator(engine, namespace):
         await until(lambda: words(client, namespace, "ann"))
         await client.merge_patch(GREETINGS, "ann", {"spec": {"name": "Eve"}}, namespace)
 
@@ -140,12 +140,10 @@ async def test_a_changed_wish_reaches_the_child(kube: RealKubernetes, client: Cl
         await until(changed)
 
 
-async def test_an_object_of_the_same_name_is_never_taken_over(
-    kube: RealKubernetes, client: Client, namespace: str
-) -> None:
+async def test_an_object_of_the_same_name_is_never_taken_over(engine: Engine, client: Client, namespace: str) -> None:
     await client.create(MAPS, {"metadata": {"name": "ann-words"}, "data": {"words": "mine"}}, namespace)
     await greet(client, namespace, "ann", "bob")
-    async with operator(kube, namespace) as manager:
+    async with operator(engine, namespace) as manager:
         await until(lambda: words(client, namespace, "bob"))
         errors = manager.metrics.reconcile_errors.labels("greeter")
         await eventually(lambda: errors._value.get() >= 2)
@@ -167,7 +165,7 @@ async def test_an_object_of_the_same_name_is_never_taken_over(
 
 
 async def test_an_object_that_does_not_decode_is_told_once_and_the_others_go_on(
-    kube: RealKubernetes, client: Client, namespace: str
+    engine: Engine, client: Client, namespace: str
 ) -> None:
     loose = DEFINITION.manifest()
     loose["metadata"]["name"] = "greetings.loose.shoal.dev"
@@ -181,7 +179,7 @@ async def test_an_object_that_does_not_decode_is_told_once_and_the_others_go_on(
     async def reconcile(key: Key) -> None:
         seen.append(key.name)
 
-    transport = HttpTransport(load_connection(kube.kubeconfig))
+    transport = HttpTransport(load_connection(engine.kubeconfig))
     manager = Manager(transport, name="loose", settings=Settings(namespace=namespace, pace=QUICK_PACE))
     manager.add(Controller("loose", resource, reconcile))
     documents = resource.documents()
@@ -208,9 +206,7 @@ async def test_an_object_that_does_not_decode_is_told_once_and_the_others_go_on(
     assert events[0]["message"] == "Expected `str`, got `int` - at `$.spec.name`"
 
 
-async def test_a_kind_that_is_not_served_yet_blocks_nobody(
-    kube: RealKubernetes, client: Client, namespace: str
-) -> None:
+async def test_a_kind_that_is_not_served_yet_blocks_nobody(engine: Engine, client: Client, namespace: str) -> None:
     late = DEFINITION.manifest()
     late["metadata"]["name"] = "greetings.late.shoal.dev"
     late["spec"]["group"] = "late.shoal.dev"
@@ -221,7 +217,7 @@ async def test_a_kind_that_is_not_served_yet_blocks_nobody(
         seen.append(key.name)
 
     await greet(client, namespace, "ann")
-    transport = HttpTransport(load_connection(kube.kubeconfig))
+    transport = HttpTransport(load_connection(engine.kubeconfig))
     manager = Manager(transport, name="late", settings=Settings(namespace=namespace, pace=QUICK_PACE))
     manager.add(greeter(manager))
     manager.add(Controller("late", resource, reconcile))
@@ -233,10 +229,10 @@ async def test_a_kind_that_is_not_served_yet_blocks_nobody(
     await transport.close()
 
 
-async def test_probes_and_metrics_answer(kube: RealKubernetes, client: Client, namespace: str) -> None:
+async def test_probes_and_metrics_answer(engine: Engine, client: Client, namespace: str) -> None:
     await greet(client, namespace, "ann")
     async with (
-        operator(kube, namespace, health_address="127.0.0.1:0", metrics_address="127.0.0.1:0") as manager,
+        operator(engine, namespace, health_address="127.0.0.1:0", metrics_address="127.0.0.1:0") as manager,
         aiohttp.ClientSession() as session,
     ):
         await until(lambda: words(client, namespace, "ann"))
@@ -258,7 +254,7 @@ async def test_probes_and_metrics_answer(kube: RealKubernetes, client: Client, n
         assert name in text, name
 
 
-async def test_a_stop_lets_the_running_reconcile_finish(kube: RealKubernetes, client: Client, namespace: str) -> None:
+async def test_a_stop_lets_the_running_reconcile_finish(engine: Engine, client: Client, namespace: str) -> None:
     begun, go_on, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def reconcile(key: Key) -> None:
@@ -268,7 +264,7 @@ async def test_a_stop_lets_the_running_reconcile_finish(kube: RealKubernetes, cl
         finished.set()
 
     await greet(client, namespace, "ann")
-    transport = HttpTransport(load_connection(kube.kubeconfig))
+    transport = HttpTransport(load_connection(engine.kubeconfig))
     manager = Manager(transport, name="slow", settings=Settings(namespace=namespace))
     manager.add(Controller("slow", GREETINGS, reconcile))
     run = asyncio.create_task(manager.run())

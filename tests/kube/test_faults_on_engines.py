@@ -1,4 +1,4 @@
-"""Faults of a real server and of the way to it, in the middle of five hundred reconciles: all converge, none is lost,
+"""Faults of a server and of the way to it, in the middle of five hundred reconciles: all converge, none is lost,
 no child is made twice."""
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ from shoal.kube.queue import RetryLimits
 from shoal.kube.store import BY_OWNER
 from shoal.kube.transport import Response
 from tests.support.cluster_client import QUICK_PACE, QUICK_RETRIES, client_to, install, until
+from tests.support.engines import EngineWithFaults
 from tests.support.faults import FaultyTransport, expire_watches_once, sometimes
 from tests.support.kube_fixture import StartKube
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 COUNT = 500
 NAMESPACE = "default"
@@ -107,22 +108,23 @@ async def check_result(client: Client, manager: Manager, count: int = COUNT) -> 
     await eventually(lambda: not informer.problem)
 
 
-async def test_killing_the_api_server_in_the_middle(kube_with_faults: RealKubernetes) -> None:
+async def test_killing_the_api_server_in_the_middle(engine_with_faults: EngineWithFaults) -> None:
     async with (
-        client_to(kube_with_faults.kubeconfig) as client,
-        operator(kube_with_faults.kubeconfig) as (manager, _),
+        client_to(engine_with_faults.kubeconfig) as client,
+        operator(engine_with_faults.kubeconfig) as (manager, _),
     ):
         await install(client, DEFINITION)
         creating = asyncio.create_task(create_all(client))
         greetings = manager.cache.informer(GREETINGS)
         for reached in (100, 300):
             await eventually(lambda reached=reached: len(greetings.items()) > reached, within=60)  # type: ignore[misc]
-            await asyncio.to_thread(kube_with_faults.kill_api_server)
-            await asyncio.to_thread(kube_with_faults.restart_api_server)
+            await asyncio.to_thread(engine_with_faults.kill_api_server)
+            await asyncio.to_thread(engine_with_faults.restart_api_server)
         await creating
         await check_result(client, manager)
 
 
+@pytest.mark.slow
 async def test_killing_etcd_in_the_middle(kube_with_faults: RealKubernetes) -> None:
     async with (
         client_to(kube_with_faults.kubeconfig) as client,
@@ -137,12 +139,13 @@ async def test_killing_etcd_in_the_middle(kube_with_faults: RealKubernetes) -> N
         await check_result(client, manager)
 
 
+@pytest.mark.slow
 async def test_watches_that_break_expire_and_answers_that_are_late_or_refused(
-    kube_with_faults: RealKubernetes,
+    engine_with_faults: EngineWithFaults,
 ) -> None:
     async with (
-        client_to(kube_with_faults.kubeconfig) as client,
-        operator(kube_with_faults.kubeconfig) as (manager, transport),
+        client_to(engine_with_faults.kubeconfig) as client,
+        operator(engine_with_faults.kubeconfig) as (manager, transport),
     ):
         await install(client, DEFINITION)
         chance = random.Random(20)
@@ -165,21 +168,23 @@ async def test_watches_that_break_expire_and_answers_that_are_late_or_refused(
         assert transport.streams_opened > transport.streams_cut
 
 
-async def test_an_api_server_that_stops_answering_for_a_while(kube_with_faults: RealKubernetes) -> None:
+@pytest.mark.slow
+async def test_an_api_server_that_stops_answering_for_a_while(engine_with_faults: EngineWithFaults) -> None:
     async with (
-        client_to(kube_with_faults.kubeconfig) as client,
-        operator(kube_with_faults.kubeconfig) as (manager, _),
+        client_to(engine_with_faults.kubeconfig) as client,
+        operator(engine_with_faults.kubeconfig) as (manager, _),
     ):
         await install(client, DEFINITION)
         creating = asyncio.create_task(create_all(client))
         await eventually(lambda: len(manager.cache.informer(GREETINGS).items()) > 100, within=60)
-        kube_with_faults.pause()
+        engine_with_faults.pause()
         await asyncio.sleep(1.5)
-        kube_with_faults.resume()
+        engine_with_faults.resume()
         await creating
         await check_result(client, manager)
 
 
+@pytest.mark.slow
 async def test_what_went_while_the_server_forgot_is_told_after_a_real_410(start_kube: StartKube) -> None:
     """This server forgets within a second, so that a watch which was away for longer gets a genuine 410."""
     kube = start_kube(extra_flags={Part.API_SERVER: ["--etcd-compaction-interval=1s"]})
@@ -225,14 +230,15 @@ async def test_what_went_while_the_server_forgot_is_told_after_a_real_410(start_
         assert {name for what, name in changes if what == "is"} == {"changes", "new"}
 
 
+@pytest.mark.slow
 async def test_a_controller_that_makes_pods_with_generated_names_never_makes_too_many(
-    kube_with_faults: RealKubernetes,
+    engine_with_faults: EngineWithFaults,
 ) -> None:
     """The cache lags on purpose (every watch is cut again and again), and each key is reconciled as fast as it can."""
-    async with client_to(kube_with_faults.kubeconfig) as client:
+    async with client_to(engine_with_faults.kubeconfig) as client:
         await install(client, DEFINITION)
         await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, NAMESPACE)
-        transport = FaultyTransport(HttpTransport(load_connection(kube_with_faults.kubeconfig)))
+        transport = FaultyTransport(HttpTransport(load_connection(engine_with_faults.kubeconfig)))
         manager = Manager(transport, name="pods", settings=Settings(namespace=NAMESPACE, pace=QUICK_PACE))
         greetings = manager.cache.informer(GREETINGS)
         informer = manager.cache.informer(PODS, indexes={BY_OWNER: by_owner})
