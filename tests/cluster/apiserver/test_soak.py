@@ -209,6 +209,7 @@ def thawed() -> Iterator[None]:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(300)
 @pytest.mark.usefixtures("thawed")
 async def test_a_busy_server_stays_as_large_as_it_is(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def a_pod(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(180)
 async def test_stuck_watchers_delay_nobody_cost_little_and_are_cut_off(server: Embedded) -> None:
     process = server_process(server.kubeconfig.parent)
@@ -136,6 +137,7 @@ async def measure(
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(120)
 async def test_a_slow_reader_of_a_long_list_holds_nobody_up(server: Embedded) -> None:
     async with admin(server) as session:

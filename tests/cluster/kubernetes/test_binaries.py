@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cluster.kubernetes import MissingBinaries, find_binaries
+from shoal.cluster.kubernetes import Binaries, MissingBinaries, find_binaries
+from shoal.cluster.kubernetes.binaries import minor_version
 
 ALL = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
@@ -47,6 +48,31 @@ def test_a_file_that_cannot_be_run_is_no_binary(tmp_path: Path) -> None:
     (folder / "etcd").chmod(0o644)
     with pytest.raises(MissingBinaries, match=r"^etcd not found"):
         find_binaries([folder])
+
+
+@pytest.mark.parametrize(
+    ("script", "minor"),
+    [
+        pytest.param("echo Kubernetes v1.36.4", 36, id="a release"),
+        pytest.param("echo Kubernetes v1.37.0-alpha.1+abc", 37, id="a preview"),
+        pytest.param("echo hello", None, id="something else"),
+        pytest.param("exit 3", None, id="fails"),
+        pytest.param("exec sleep 300", None, id="hangs"),
+    ],
+)
+def test_a_version_is_what_the_server_says_it_is(tmp_path: Path, script: str, minor: int | None) -> None:
+    program = tmp_path / "kube-apiserver"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    assert minor_version(program, within=0.5) == minor
+
+
+def test_a_real_server_says_its_version(binaries: Binaries) -> None:
+    assert minor_version(binaries.kube_apiserver) == 36
+
+
+def test_a_file_that_is_no_program_has_no_version(tmp_path: Path) -> None:
+    assert minor_version(tmp_path / "missing") is None
 
 
 def test_nothing_anywhere_names_both(tmp_path: Path) -> None:

@@ -124,7 +124,9 @@ def _direct(found: Any, holder: Any, key: str | int, how: str) -> None:
         if isinstance(target, dict):
             target["$retainKeys"] = [name for name in sorted(target) if not name.startswith("$")][:2]
     elif how == "primitive" and isinstance(found, list) and isinstance(holder, dict):
+        # What a patch both adds and takes out is there or not as Go happens to walk through its map.
         holder[f"$deleteFromPrimitiveList/{key}"] = found[:1] or ["x"]
+        del found[:1]
 
 
 _MERGE_KEYS = frozenset({"name", "containerPort", "port", "type", "key", "mountPath", "ip", "topologyKey", "uid"})

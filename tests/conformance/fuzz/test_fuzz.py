@@ -27,7 +27,7 @@ from tests.support.embedded import Embedded
 EXAMPLES = int(os.environ.get("SHOAL_FUZZ_EXAMPLES", "20"))
 IS_FIXED = os.environ.get("SHOAL_FUZZ_SEED", "") != "random"
 _ESTABLISHED_WITHIN = 20.0
-_ACCEPTED = 0.25
+_ACCEPTED = 0.2
 
 
 @pytest.fixture(scope="module")

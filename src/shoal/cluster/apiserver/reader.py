@@ -19,6 +19,10 @@ class Reader(Protocol):
         """All objects of a kind, or those of a namespace."""
         ...
 
+    def changed(self, storage: str) -> int:
+        """Another number whenever an object of a kind has changed: for those who keep what they made of them."""
+        ...
+
 
 class Writer(Reader, Protocol):
     """For the few parts that keep records of their own, such as a quota's use."""

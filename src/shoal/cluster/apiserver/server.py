@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import ipaddress
-import os
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from shoal.cluster.apiserver.storage import Store
 from shoal.cluster.apiserver.upkeep.bootstrap import publish_address
 from shoal.cluster.keyring import write_private
 from shoal.kube.certificates import service_names
+from shoal.kube.probes import bound_for_owner
 
 FIRST_SERVICE_IP = "10.96.0.1"
 
@@ -39,6 +39,8 @@ class ServerOptions:
     bind: str = "127.0.0.1"
     port: int = 7443
     """0 takes any free one."""
+    listener: socket.socket | None = None
+    """A socket that is bound to ``bind`` already, instead of ``port``; whoever gives it closes it."""
     names: Sequence[str] = ()
     """Further names and addresses that its certificate is for."""
     durable: bool = True
@@ -68,7 +70,7 @@ async def serving(options: ServerOptions) -> AsyncIterator[ApiServer]:
     """Runs a server; it is ready inside the block, and after it everything that was answered is on disk."""
     data_dir = options.data_dir.absolute()
     data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _listener(options.bind, options.port) as listener:
+    with nullcontext(options.listener) if options.listener else _listener(options.bind, options.port) as listener:
         port = listener.getsockname()[1]
         host = "127.0.0.1" if options.bind in _ANYWHERE else options.bind
         url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
@@ -90,7 +92,6 @@ async def serving(options: ServerOptions) -> AsyncIterator[ApiServer]:
 async def _connected(core: Core, listener: socket.socket, data_dir: Path) -> AsyncIterator[Path]:
     """Accepts connections for as long as the block runs."""
     unix_socket = data_dir / "api.sock"
-    unix_socket.unlink(missing_ok=True)
     fronts = [HttpFront(core.service), HttpFront(core.service, is_trusted=True)]
     runners = [web.ServerRunner(front.server(), shutdown_timeout=_SHUTDOWN_SECONDS) for front in fronts]
     everyone, owner = runners
@@ -98,11 +99,7 @@ async def _connected(core: Core, listener: socket.socket, data_dir: Path) -> Asy
     await owner.setup()
     try:
         await web.SockSite(everyone, listener, ssl_context=core.credentials.server_context(), backlog=_BACKLOG).start()
-        before = os.umask(0o177)
-        try:
-            await web.UnixSite(owner, str(unix_socket), backlog=_BACKLOG).start()
-        finally:
-            os.umask(before)
+        await web.SockSite(owner, bound_for_owner(unix_socket), backlog=_BACKLOG).start()
         yield unix_socket
     finally:
         for front in fronts:

@@ -90,7 +90,7 @@ class Service:
             raise self._authorizer.refusal(query)
         if info.is_resource:
             if info.verb not in _READING:
-                await self._turns.mine()
+                await self._turns.mine(user.name)
             return await self._resources.answer(call, info, user)
         return await self._paths.answer(call, user)
 

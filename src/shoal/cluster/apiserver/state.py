@@ -33,8 +33,14 @@ class State:
 
     def list(self, storage: str, namespace: str | None = None) -> Iterator[Object]:
         """All objects of a kind, or those of a namespace."""
+        if not self.store.count(storage):
+            return  # admission asks for several kinds on each write, and of most there are none
         for record in self.store.page(storage, namespace).records:
             yield self._remembered(storage, record)
+
+    def changed(self, storage: str) -> int:
+        """The revision of the last change of a kind that this process saw."""
+        return self.store.changed(storage)
 
     async def update(
         self, storage: str, namespace: str, name: str, change: Callable[[Object], Object | None]

@@ -28,6 +28,8 @@ from shoal.kube.certificates import (
 AUTHORITY_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=1095)
 MASTERS = "system:masters"
+KUBELET_CLIENT = "kube-apiserver-kubelet-client"
+"""As whom an API server signs in to kubelets."""
 
 
 class Keyring:
@@ -76,10 +78,14 @@ class Keyring:
         found = _found(certificate, key)
         if found is not None and self._fits(found, names, now):
             return found
-        made = make_serving(self._authority, names, now=now, lifetime=LEAF_LIFETIME)
+        made = self.new_serving(names, now=now)
         write_private(key, made.key)
         write_private(certificate, made.certificate)
         return made
+
+    def new_serving(self, names: Sequence[str], *, now: datetime) -> KeyPair:
+        """A new certificate for a server of these names and addresses, which is kept nowhere."""
+        return make_serving(self._authority, names, now=now, lifetime=LEAF_LIFETIME)
 
     def client(self, user: str, groups: Sequence[str] = (), *, now: datetime) -> KeyPair:
         """A new client certificate that makes its holder this user of these groups."""

@@ -11,14 +11,17 @@ from pathlib import Path
 def write_private(path: Path, content: bytes | str) -> None:
     """Writes a file of mode 0600 in one step: readers see the old content or the new."""
     data = content.encode() if isinstance(content, str) else content
-    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    unfinished = ""
     try:
+        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
         Path(unfinished).replace(path)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+    except OSError as error:  # which names the unfinished file, or none
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        if unfinished:
+            Path(unfinished).unlink(missing_ok=True)
 
 
 def kept(path: Path, make: Callable[[], bytes]) -> bytes:

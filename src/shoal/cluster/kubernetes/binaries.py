@@ -6,6 +6,8 @@ The folders given are searched first; without any, ``PATH``, and then the cache 
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +49,18 @@ def find_binaries(folders: Sequence[Path] = (), *, environment: Mapping[str, str
         kube_controller_manager=found["kube-controller-manager"],
         kube_scheduler=found["kube-scheduler"],
     )
+
+
+def minor_version(kube_apiserver: Path, *, within: float = 2.0) -> int | None:
+    """The minor version that an API server says it is of; nothing where it says none."""
+    try:
+        said = subprocess.run(  # noqa: S603 - a program that is about to be run anyway
+            [str(kube_apiserver), "--version"], capture_output=True, text=True, timeout=within, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"\bv1\.(\d+)", said)
+    return int(found[1]) if found else None
 
 
 _NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")

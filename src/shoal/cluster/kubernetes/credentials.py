@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from shoal.cluster.keyring import MASTERS, Keyring, TokenKey, write_private
+from shoal.cluster.keyring import KUBELET_CLIENT, MASTERS, Keyring, TokenKey, write_private
 from shoal.kube.certificates import KeyPair
 
 
@@ -14,6 +14,7 @@ class Credentials:
     """The keys and certificates of one cluster, in a folder of mode 0700."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._keyring = Keyring(folder, now=datetime.now(UTC))
         self.token_file = folder / "tokens.csv"
         """The static tokens that the API server reads at its start: the admin's alone."""
@@ -53,6 +54,14 @@ class Credentials:
         """A certificate and key for a server of these names and addresses."""
         self._keyring.serving(names, now=datetime.now(UTC))
         return self._keyring.serving_files
+
+    def kubelet_client_files(self) -> tuple[Path, Path]:
+        """A new certificate and key that the API server signs in to kubelets with."""
+        pair = self.client(KUBELET_CLIENT, [MASTERS])
+        certificate, key = self._folder / "kubelet-client.crt", self._folder / "kubelet-client.key"
+        write_private(certificate, pair.certificate)
+        write_private(key, pair.key)
+        return certificate, key
 
     def client(self, user: str, groups: Sequence[str] = ()) -> KeyPair:
         """A new client certificate that makes its holder this user of these groups."""

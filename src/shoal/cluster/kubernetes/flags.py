@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
+from shoal.api.core import LOOPBACK_ADDRESS
+
 # etcd wants something that looks like a port and makes it a part of the file's name.
 CLIENT_SOCKET = "unix://etcd.sock:0"
 PEER_SOCKET = "unix://etcd-peer.sock:0"
@@ -18,6 +20,8 @@ SERVICE_ADDRESSES = {4: "10.96.0.0/16", 6: "fd00:10:96::/112"}
 FIRST_SERVICE_ADDRESSES = ("10.96.0.1", "fd00:10:96::1")
 LOOPBACK = {4: "127.0.0.1", 6: "::1"}
 ISSUER = "https://kubernetes.default.svc.cluster.local"
+NODE_ADDRESSES = (LOOPBACK_ADDRESS, "Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
+"""How kubelets are looked for: ours on this machine, others as usual."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +33,8 @@ class Files:
     authority_key: Path
     serving_certificate: Path
     serving_key: Path
+    kubelet_client_certificate: Path
+    kubelet_client_key: Path
     service_account_key: Path
     tokens: Path
     token_webhook: Path
@@ -52,7 +58,9 @@ def etcd(*, durable: bool) -> list[str]:
     ]
 
 
-def api_server(files: Files, *, bind: str, port: int, has_controller_manager: bool) -> list[str]:
+def api_server(
+    files: Files, *, bind: str, port: int, has_controller_manager: bool, verifies_kubelets: bool
+) -> list[str]:
     """Node and RBAC authorization; users by token, webhook-reviewed token and client certificate."""
     address = ip_address(bind)
     return [
@@ -66,6 +74,10 @@ def api_server(files: Files, *, bind: str, port: int, has_controller_manager: bo
         f"--tls-cert-file={files.serving_certificate}",
         f"--tls-private-key-file={files.serving_key}",
         f"--client-ca-file={files.authority}",
+        f"--kubelet-client-certificate={files.kubelet_client_certificate}",
+        f"--kubelet-client-key={files.kubelet_client_key}",
+        *([f"--kubelet-certificate-authority={files.authority}"] if verifies_kubelets else []),
+        f"--kubelet-preferred-address-types={','.join(NODE_ADDRESSES)}",
         f"--token-auth-file={files.tokens}",
         f"--authentication-token-webhook-config-file={files.token_webhook}",
         "--authentication-token-webhook-version=v1",
@@ -79,6 +91,26 @@ def api_server(files: Files, *, bind: str, port: int, has_controller_manager: bo
         # Nobody else makes the service accounts without which this plugin refuses every pod.
         *([] if has_controller_manager else ["--disable-admission-plugins=ServiceAccount"]),
     ]
+
+
+WORKLOAD_VERSIONS = {35: "v1alpha1", 36: "v1alpha2", 37: "v1alpha3"}
+"""What each minor version of Kubernetes calls its Workload API, which has to be switched on."""
+
+
+def workloads(minor: int | None) -> dict[str, list[str]]:
+    """What switches the Workload API on, by program; nothing where a Kubernetes is not known to have it.
+
+    A server does not start with the name of a version or of a gate that it does not know.
+    """
+    version = WORKLOAD_VERSIONS.get(minor or 0)
+    if version is None:
+        return {}
+    gates = "--feature-gates=GenericWorkload=true,GangScheduling=true"
+    return {
+        "kube-apiserver": [gates, f"--runtime-config=scheduling.k8s.io/{version}=true"],
+        "kube-controller-manager": [gates],
+        "kube-scheduler": [gates],
+    }
 
 
 def controller_manager(files: Files, kubeconfig: Path) -> list[str]:

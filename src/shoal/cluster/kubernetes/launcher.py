@@ -23,7 +23,7 @@ from typing import Any
 from shoal.cluster.keyring import MASTERS, kubeconfig, webhook_kubeconfig, write_private
 from shoal.cluster.kubernetes import flags
 from shoal.cluster.kubernetes.admin import AdminApi, Unreachable
-from shoal.cluster.kubernetes.binaries import Binaries, MissingBinaries
+from shoal.cluster.kubernetes.binaries import Binaries, MissingBinaries, minor_version
 from shoal.cluster.kubernetes.credentials import Credentials
 from shoal.cluster.kubernetes.ports import ReservedPort
 from shoal.cluster.kubernetes.processes import Child, Spawner, end_all
@@ -65,7 +65,9 @@ class RealKubernetes:
         port: int = 0,
         controller_manager: bool = False,
         scheduler: bool = False,
+        verifies_kubelets: bool = False,
         durable: bool = True,
+        workloads: bool = False,
         definitions: Sequence[Mapping[str, Any]] = (),
         extra_flags: Mapping[Part, Sequence[str]] | None = None,
         environment: Mapping[str, str] | None = None,
@@ -73,10 +75,12 @@ class RealKubernetes:
     ) -> None:
         """Prepares, starts nothing.
 
-        ``bind`` is an IP address; ``port`` 0 takes any free one. ``durable=False`` spares etcd its fsync: data survive
-        a killed process, but not a killed machine. ``definitions`` are custom resource definitions, applied before the
-        controller manager starts, which otherwise would learn of their kinds, and collect their garbage, only half a
-        minute later. ``extra_flags`` come after our own and so override them; ``environment`` is added to our own.
+        ``bind`` is an IP address; ``port`` 0 takes any free one. With ``verifies_kubelets`` kubelets must show
+        certificates of the cluster's authority; otherwise any will do. ``durable=False`` spares etcd its fsync: data
+        survive a killed process, but not a killed machine. ``workloads`` switches the Workload API on where this
+        Kubernetes has one. ``definitions`` are custom resource definitions, applied before the controller manager
+        starts, which otherwise would learn of their kinds, and collect their garbage, only half a minute later.
+        ``extra_flags`` come after our own and so override them; ``environment`` is added to our own.
         """
         self.data_dir = data_dir.absolute()
         self._binaries = binaries
@@ -85,11 +89,14 @@ class RealKubernetes:
         self._wanted = [Part.ETCD, Part.API_SERVER]
         self._wanted += [Part.CONTROLLER_MANAGER] if controller_manager else []
         self._wanted += [Part.SCHEDULER] if scheduler else []
+        self._verifies_kubelets = verifies_kubelets
         self._durable = durable
+        self._workloads = workloads
         self._definitions = definitions
         self._extra_flags = dict(extra_flags or {})
         self._environment = {**os.environ, **(environment or {})}
         self._ready_within = ready_within
+        self._workload_flags: Mapping[str, Sequence[str]] = {}
         self._running: _Running | None = None
 
     # What clients need
@@ -142,6 +149,8 @@ class RealKubernetes:
             raise MissingBinaries(missing, [self._binaries.kube_apiserver.parent])
         (self.data_dir / "logs").mkdir(parents=True, exist_ok=True)
         self.data_dir.chmod(0o700)
+        minor = minor_version(self._binaries.kube_apiserver) if self._workloads else None
+        self._workload_flags = flags.workloads(minor)
         self._running = _Running(self.data_dir, bind=self._bind, port=self._port)
         try:
             write_private(self.kubeconfig, self._kubeconfig_text("admin", self.admin_token))
@@ -270,13 +279,18 @@ class RealKubernetes:
             case Part.ETCD:
                 own = flags.etcd(durable=self._durable)
             case Part.API_SERVER:
-                has_manager = Part.CONTROLLER_MANAGER in self._wanted
-                port = self._run.port.number
-                own = flags.api_server(files, bind=self._bind, port=port, has_controller_manager=has_manager)
+                own = flags.api_server(
+                    files,
+                    bind=self._bind,
+                    port=self._run.port.number,
+                    has_controller_manager=Part.CONTROLLER_MANAGER in self._wanted,
+                    verifies_kubelets=self._verifies_kubelets,
+                )
             case Part.CONTROLLER_MANAGER:
                 own = flags.controller_manager(files, self._part_kubeconfig(part))
             case Part.SCHEDULER:
                 own = flags.scheduler(self._part_kubeconfig(part))
+        own += self._workload_flags.get(part.value, ())
         return [str(self._binary(part)), *own, *self._extra_flags.get(part, ())]
 
     def _launch(self, part: Part) -> None:
@@ -322,12 +336,15 @@ class _Running:
         self.spawner = Spawner()
         self.children: dict[Part, Child] = {}
         certificate, key = self.credentials.serving_files(_server_names(bind))
+        kubelet_client = self.credentials.kubelet_client_files()
         self.files = flags.Files(
             data_dir=data_dir,
             authority=self.credentials.authority_file,
             authority_key=self.credentials.authority_key,
             serving_certificate=certificate,
             serving_key=key,
+            kubelet_client_certificate=kubelet_client[0],
+            kubelet_client_key=kubelet_client[1],
             service_account_key=self.credentials.service_account_key,
             tokens=self.credentials.token_file,
             token_webhook=data_dir / "pki" / "token-webhook.kubeconfig",

@@ -56,6 +56,9 @@ class Memory:
             if kind == storage and namespace in (None, home):
                 yield each
 
+    def changed(self, storage: str) -> int:
+        return self.revision
+
     def authorizer(self) -> Authorizer:
         return Authorizer(self, lambda: self.revision)
 

@@ -46,6 +46,9 @@ class Memory:
             if kept == storage and namespace in (None, within)
         ]
 
+    def changed(self, storage: str) -> int:
+        return self._revision
+
     async def update(
         self, storage: str, namespace: str, name: str, change: Callable[[Object], Object | None]
     ) -> Object | None:

@@ -12,6 +12,7 @@ from shoal.cluster.apiserver.admission.node_conditions import DefaultTolerationS
 from shoal.cluster.apiserver.admission.priority import Priority
 from shoal.cluster.apiserver.admission.runtime_class import RuntimeClasses, merged_tolerations
 from shoal.cluster.apiserver.admission.service_account import ServiceAccounts
+from shoal.cluster.apiserver.admission.topology_labels import PodTopologyLabels
 from tests.cluster.apiserver.admission.memory import (
     NODE,
     POD,
@@ -315,3 +316,30 @@ def test_tolerations_that_others_include_are_left_out() -> None:
     assert merged_tolerations([narrow], [narrow]) == [narrow]
     short = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
     assert merged_tolerations([short], [short | {"tolerationSeconds": 9}]) == [short | {"tolerationSeconds": 9}]
+
+
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+
+
+def topology() -> PodTopologyLabels:
+    labels = {ZONE: "a", REGION: "r", "disk": "ssd"}
+    return PodTopologyLabels(Memory(("nodes", {"metadata": {"name": "n", "labels": labels}})))
+
+
+async def test_a_pod_that_is_made_on_a_node_is_labelled_with_its_zone_and_region() -> None:
+    pod = a_pod(nodeName="n")
+    pod["metadata"]["labels"] = {"app": "x", ZONE: "elsewhere"}
+    await topology().mutate(creating(POD, pod))
+    assert pod["metadata"]["labels"] == {"app": "x", ZONE: "a", REGION: "r"}
+
+
+async def test_a_binding_hands_the_zone_of_its_node_on() -> None:
+    binding: dict[str, Any] = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    await topology().mutate(creating(POD, binding, subresource="binding"))
+    assert binding["metadata"]["labels"] == {ZONE: "a", REGION: "r"}
+
+
+@pytest.mark.parametrize("pod", [a_pod(), a_pod(nodeName="unknown")], ids=["on no node", "on an unknown node"])
+async def test_a_pod_without_a_known_node_gets_no_labels(pod: Any) -> None:
+    await topology().mutate(creating(POD, pod))
+    assert "labels" not in pod["metadata"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import socket
+import struct
 from typing import Any
 
 import pytest
@@ -224,6 +225,46 @@ async def test_an_http_error_is_a_failure(
     assert refused.message == (
         f'Internal error occurred: failed calling webhook "x.shoal.test": failed to call webhook: {problem}'
     )
+
+
+async def test_a_webhook_whose_process_ends_is_asked_again_over_a_new_connection(
+    pair: KeyPair, authority: KeyPair
+) -> None:
+    asked: list[int] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        asked.append(request.transport.get_extra_info("peername")[1])
+        if len(asked) == 2:
+            # As the end of a process does it: without a farewell, for a client that is waiting for an answer.
+            request.transport.get_extra_info("socket").setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
+            request.transport.abort()
+        uid = (await request.json())["request"]["uid"]
+        response = {"uid": uid, "allowed": True}
+        return web.json_response({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+
+    async with answering(handler, pair, authority, "validating") as serving:
+        await serving.admit(a_queue())
+        await serving.admit(a_queue())
+    first, cut, again = asked
+    assert first == cut != again
+
+
+async def test_a_webhook_that_always_hangs_up_is_told(pair: KeyPair, authority: KeyPair) -> None:
+    asked: list[bool] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        asked.append(True)
+        request.transport.abort()
+        return web.Response()
+
+    async with answering(handler, pair, authority, "validating") as serving:
+        refused = await refusal_of(serving.admit(a_queue()))
+    assert 'failed calling webhook "x.shoal.test": failed to call webhook: Post' in refused.message
+    assert len(asked) == 2
 
 
 async def test_a_webhook_has_so_long_to_answer(pair: KeyPair, authority: KeyPair) -> None:

@@ -10,6 +10,7 @@ import pytest
 from shoal.cluster.apiserver.builtin import RULES
 from shoal.cluster.apiserver.builtin.certificates import prepare_approval, sign_as, validate_approval
 from shoal.cluster.apiserver.builtin.priorities import validate_workload_update, workload_problems
+from shoal.cluster.apiserver.builtin.volumes import default_volume
 from shoal.cluster.apiserver.kinds.decode import decode
 from tests.cluster.apiserver.builtin.answers import all_cases, in_namespace, kinds
 from tests.cluster.apiserver.builtin.kind_cases import Case, changed
@@ -140,3 +141,9 @@ WITHOUT_RULES = {
     ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
     ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
 }
+
+
+def test_a_volumes_source_is_completed_as_a_pods_is() -> None:
+    volume: dict[str, Any] = {"spec": {"iscsi": {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.a", "lun": 0}}}
+    default_volume(volume)
+    assert volume["spec"]["iscsi"]["iscsiInterface"] == "default"

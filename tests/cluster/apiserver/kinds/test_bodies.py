@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.cluster.apiserver.kinds.bodies import BadBody, read_json, read_yaml, version_and_kind
+from shoal.cluster.apiserver.kinds.yaml_reader import BadYaml, read_document
 
 JSON_ERROR = "couldn't get version/kind; json parse error: "
 
@@ -255,6 +256,50 @@ JSON = st.recursive(
 def test_all_json_is_read(value: Any) -> None:
     assert read_json(msgspec.json.encode(value)) == (value, [])
     assert read_json(json.dumps(value, indent=1).encode()) == (value, [])
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(max_codepoint=255), max_size=8) | st.sampled_from(["<<", "~", "1e3", "\\", '"', "a: b"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4) | st.just("<<"), inner, max_size=3),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(
+    value=st.dictionaries(st.text(max_size=4), PLAIN, max_size=4),
+    how=st.sampled_from([msgspec.json.encode, json.dumps]),
+)
+def test_json_that_is_read_as_yaml_is_what_yaml_makes_of_it(value: Any, how: Any) -> None:
+    raw = how(value) if how is msgspec.json.encode else how(value).encode()
+    assert attempt(read_yaml, raw) == attempt(read_document, raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        pytest.param(b'{"a":1,"a":2}', id="a field given twice"),
+        pytest.param(b'{"a":{"<<":{"b":1}}}', id="a merge key, quoted"),
+        pytest.param(b'{"a":1e3,"b":1.50,"c":-0}', id="numbers that are written otherwise"),
+        pytest.param(b'{"a":123456789012345678901234567890}', id="a long number"),
+        pytest.param(b'{"' + b"k" * 1100 + b'":1}', id="a long name"),
+        pytest.param(b'{"a":' * 600 + b"1" + b"}" * 600, id="deep"),
+        pytest.param(b'{"a":"\\ud83d\\ude00"}', id="half a letter"),
+        pytest.param(b'{"a":"\x7f"}', id="a letter that is not printed"),
+        pytest.param(b'{"a":1}\n---\n{"a":2}', id="two documents"),
+        pytest.param(b'{"a":1} x', id="more behind it"),
+    ],
+)
+def test_json_that_yaml_reads_otherwise_is_left_to_it(raw: bytes) -> None:
+    assert attempt(read_yaml, raw) == attempt(read_document, raw)
+
+
+def attempt(read: Any, raw: bytes) -> Any:
+    try:
+        value, duplicates = read(raw)
+    except (BadBody, BadYaml) as error:
+        return str(error)
+    return repr(value), duplicates
 
 
 @given(value=JSON, cut=st.integers(0, 200))

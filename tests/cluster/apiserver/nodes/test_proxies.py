@@ -28,7 +28,7 @@ async def test_a_nodes_agent_is_asked_what_the_path_says(cluster: Cluster) -> No
             {"kind": "PodList"},
         )
         assert (await cluster.call("POST", f"/api/v1/nodes/{NODE}/proxy/x", {"y": 1}))[0] == 202
-    assert seen == [("GET", "/pods/?a=b+c", "", None), ("POST", "/x", '{"y": 1}', None)]
+    assert seen == [("GET", f"/pods/?a=b+c&node={NODE}", "", None), ("POST", f"/x?node={NODE}", '{"y": 1}', None)]
 
 
 async def test_a_path_that_is_only_the_proxy_is_sent_to_its_root(cluster: Cluster) -> None:

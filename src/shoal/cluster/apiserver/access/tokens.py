@@ -149,17 +149,24 @@ class TokenSigner:
             "status": status,
         }
 
-    def secret_data(self, account: Object, secret: Object, authority: bytes) -> dict[str, str]:
-        """What belongs into a Secret of type kubernetes.io/service-account-token: its data, in base64."""
-        namespace, name = account["metadata"]["namespace"], account["metadata"]["name"]
+    def legacy_token(self, *, namespace: str, account: str, uid: str, secret: str) -> str:
+        """The token of an account that lies in a Secret: it has no end of its own, and goes with the Secret."""
         claims = {
             f"{LEGACY_CLAIM}/namespace": namespace,
-            f"{LEGACY_CLAIM}/secret.name": secret["metadata"]["name"],
-            f"{LEGACY_CLAIM}/service-account.name": name,
-            f"{LEGACY_CLAIM}/service-account.uid": account["metadata"]["uid"],
-            "sub": f"system:serviceaccount:{namespace}:{name}",
+            f"{LEGACY_CLAIM}/secret.name": secret,
+            f"{LEGACY_CLAIM}/service-account.name": account,
+            f"{LEGACY_CLAIM}/service-account.uid": uid,
+            "sub": f"system:serviceaccount:{namespace}:{account}",
         }
-        token = self.signed(claims, issuer=LEGACY_ISSUER)
+        return self.signed(claims, issuer=LEGACY_ISSUER)
+
+    def secret_data(self, account: Object, secret: Object, authority: bytes) -> dict[str, str]:
+        """What belongs into a Secret of type kubernetes.io/service-account-token: its data, in base64."""
+        identity = account["metadata"]
+        namespace = identity["namespace"]
+        token = self.legacy_token(
+            namespace=namespace, account=identity["name"], uid=identity["uid"], secret=secret["metadata"]["name"]
+        )
         content = {"ca.crt": authority, "namespace": namespace.encode(), "token": token.encode()}
         return {key: base64.b64encode(value).decode() for key, value in content.items()}
 

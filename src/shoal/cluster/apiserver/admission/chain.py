@@ -19,6 +19,7 @@ from shoal.cluster.apiserver.admission.quota import ResourceQuota
 from shoal.cluster.apiserver.admission.runtime_class import RuntimeClasses
 from shoal.cluster.apiserver.admission.scope import Scope
 from shoal.cluster.apiserver.admission.service_account import ServiceAccounts
+from shoal.cluster.apiserver.admission.topology_labels import PodTopologyLabels
 from shoal.cluster.apiserver.admission.volumes import (
     DefaultStorageClass,
     PersistentVolumeClaimResize,
@@ -98,6 +99,7 @@ class Chain:
             StorageObjectInUseProtection(),
             PersistentVolumeClaimResize(state),
             RuntimeClasses(state),
+            PodTopologyLabels(state),
         )
         self._caller = Caller(resolve_service)
 

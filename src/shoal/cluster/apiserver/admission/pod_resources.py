@@ -1,7 +1,6 @@
-"""What a pod asks for as a whole: the sum of its containers, or what its initialisation needs where that is more.
+"""What a pod asks for as a whole, read from plain JSON values; the rule itself is shared with those who place pods.
 
-Init containers run one after the other, so the largest counts; those that go on running (sidecars) count with all that
-comes after them. Resources that are set for the pod as a whole take the place of the sum.
+A limit that no container has is none: overhead does not make one.
 """
 
 from __future__ import annotations
@@ -9,46 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from shoal.api.meta import Quantity, parse_quantity
+from shoal.api.meta import parse_quantity
 from shoal.cluster.apiserver.kinds.kind import Object
+from shoal.cluster.pod_resources import OF_PODS, Amounts, add_to, amounts, combined, of_whole_pod, raise_to
 
-Amounts = dict[str, Quantity]
-
-_OF_PODS = ("cpu", "memory")
-
-
-def amounts(resources: Mapping[str, Any] | None) -> Amounts:
-    """A resource list, read."""
-    return {name: parse_quantity(value) for name, value in (resources or {}).items()}
+__all__ = ["Amounts", "add_all", "amounts", "is_best_effort", "pod_amounts"]
 
 
 def pod_amounts(pod: Object, which: str, *, with_overhead: bool = True, with_hugepages: bool = True) -> Amounts:
     """All ``requests`` or all ``limits`` of a pod; what it was given already counts where that is more."""
     spec = pod.get("spec") or {}
     given = _given(pod, which)
-    total: Amounts = {}
-    for container in spec.get("containers") or ():
-        _add(total, _of_container(container, which, given))
-    sidecars: Amounts = {}
-    initial: Amounts = {}
-    for container in spec.get("initContainers") or ():
-        own = _of_container(container, which, given)
-        if container.get("restartPolicy") == "Always":
-            _add(total, own)
-            _add(sidecars, own)
-            own = dict(sidecars)
-        else:
-            own = dict(own)
-            _add(own, sidecars)
-        _raise(initial, own)
-    _raise(total, initial)
-    for name, amount in amounts((spec.get("resources") or {}).get(which)).items():
-        if name in _OF_PODS or (with_hugepages and name.startswith("hugepages-")):
-            total[name] = amount
+    total = combined(
+        (_of_container(container, which, given) for container in spec.get("containers") or ()),
+        (
+            (_of_container(container, which, given), container.get("restartPolicy") == "Always")
+            for container in spec.get("initContainers") or ()
+        ),
+    )
+    total |= of_whole_pod(amounts((spec.get("resources") or {}).get(which)), with_hugepages=with_hugepages)
     if with_overhead and (overhead := spec.get("overhead")):
         extra = amounts(overhead)
         # A limit that is not there is none, and overhead does not make one.
-        _add(total, extra if which == "requests" else {name: extra[name] for name in extra if name in total})
+        add_to(total, extra if which == "requests" else {name: extra[name] for name in extra if name in total})
     return total
 
 
@@ -56,7 +38,7 @@ def add_all(parts: Iterable[Amounts]) -> Amounts:
     """The sum of several."""
     total: Amounts = {}
     for part in parts:
-        _add(total, part)
+        add_to(total, part)
     return total
 
 
@@ -68,7 +50,7 @@ def is_best_effort(pod: Object) -> bool:
         resources = place.get("resources") or {}
         for which in ("requests", "limits"):
             for name, value in (resources.get(which) or {}).items():
-                if name in _OF_PODS and parse_quantity(value).nano > 0:
+                if name in OF_PODS and parse_quantity(value).nano > 0:
                     return False
     return True
 
@@ -77,7 +59,7 @@ def _of_container(container: Mapping[str, Any], which: str, given: Mapping[str, 
     own = amounts((container.get("resources") or {}).get(which))
     if (already := given.get(container.get("name", ""))) is not None:
         own = dict(own)
-        _raise(own, already)
+        raise_to(own, already)
     return own
 
 
@@ -88,20 +70,7 @@ def _given(pod: Object, which: str) -> dict[str, Amounts]:
     for held in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
         actual = amounts((held.get("resources") or {}).get(which))
         if which == "requests":
-            _raise(actual, amounts(held.get("allocatedResources")))
+            raise_to(actual, amounts(held.get("allocatedResources")))
         if actual:
             given[held.get("name", "")] = actual
     return given
-
-
-def _add(total: Amounts, more: Amounts) -> None:
-    for name, amount in more.items():
-        held = total.get(name)
-        total[name] = amount if held is None else held + amount
-
-
-def _raise(total: Amounts, other: Amounts) -> None:
-    for name, amount in other.items():
-        held = total.get(name)
-        if held is None or amount > held:
-            total[name] = amount

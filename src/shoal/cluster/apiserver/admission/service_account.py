@@ -35,7 +35,7 @@ class ServiceAccounts:
 
     def __init__(self, state: Reader, *, source: RandomSource | None = None, pause: float = 0.15) -> None:
         self._state = state
-        self._source = source or random.SystemRandom()
+        self._source = source or random
         self._pause = pause
 
     async def mutate(self, request: Attributes) -> None:

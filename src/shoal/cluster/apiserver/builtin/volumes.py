@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping
 from typing import Any
 
 from shoal.api.meta import format_time, now, parse_quantity
@@ -74,14 +75,26 @@ _DEAD_SOURCES = {
 }
 
 
+SOURCE_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+"""What sources of volumes are given where nothing is said, in persistent volumes and in pods."""
+
+
 def default_volume(new: Object) -> None:
     """A volume is kept, and is a file system, where nothing else is said."""
     spec = new.setdefault("spec", {})
     new.setdefault("status", {}).setdefault("phase", "Pending")
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     spec.setdefault("volumeMode", "Filesystem")
-    if (path := spec.get("hostPath")) is not None:
-        path.setdefault("type", "")
+    for kind, defaults in SOURCE_DEFAULTS.items():
+        if (source := spec.get(kind)) is not None:
+            for field, value in defaults.items():
+                source.setdefault(field, value)
 
 
 def prepare_volume(new: Object) -> None:

@@ -3,7 +3,8 @@
 Python's engine tries one way after the other: of ``^(a+)+$`` there are twice as many with each letter, and forty
 letters would keep the server for hours. Go's patterns never do that, so definitions are full of such. The C++ library
 that parses CEL has the same engine as Go, behind ``matches``. It takes 40 µs for what Python does in one, and is asked
-only where Python might take long.
+only where Python might take long. Objects say the same few words again and again (types and reasons of conditions,
+names of labels), so that what it said of a short text is remembered.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _COUNTED_GROUP = re.compile(r"\)\{")
 _MOST_STEPS = 1_000_000
 _MOST_CHOICES = 12
 _SHORT = 10
+_REMEMBERED = 8192
+"""Answers of the slower engine, of all patterns together."""
+_REMEMBERED_LENGTH = 128
 
 
 @functools.lru_cache(maxsize=4096)
@@ -75,4 +79,9 @@ def _linear(pattern: str) -> Matcher | None:
         whole = text if text.isascii() else text.encode(errors="replace").decode()
         return program.eval(data={"text": whole}).value() is True
 
-    return matches
+    return lambda text: _remembered(matches, text) if len(text) <= _REMEMBERED_LENGTH else matches(text)
+
+
+@functools.lru_cache(maxsize=_REMEMBERED)
+def _remembered(matches: Matcher, text: str) -> bool:
+    return matches(text)

@@ -19,6 +19,7 @@ from shoal.cluster.apiserver.cel.patterns import InvalidPattern
 from shoal.cluster.apiserver.custom.composites import composite_check
 from shoal.cluster.apiserver.custom.correlation import Correlation
 from shoal.cluster.apiserver.custom.places import Place, dotted
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.custom.text import go_number, shown
 from shoal.cluster.apiserver.custom.wording import (
     INT64_HIGH,
@@ -37,6 +38,7 @@ from shoal.kube.admission.fields import FieldProblem, Reason, not_supported, req
 _QUICK: dict[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list, "integer": int}
 
 
+@by_content
 def compile_check(raw: Raw) -> Check | None:
     """Everything that a schema demands of a value; None where it takes anything."""
     return _in_turn([_type_check(raw), *_value_checks(raw)])
@@ -46,6 +48,7 @@ Entry = tuple[type | None, Check | None, Check | None]
 """A type whose values need not be asked for their type, what is left to look at in those, and the whole check."""
 
 
+@by_content
 def compile_entry(raw: Raw) -> Entry:
     """A check in a form that lets the one around it save a call."""
     rest = _in_turn(_value_checks(raw))

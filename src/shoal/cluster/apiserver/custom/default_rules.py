@@ -8,6 +8,7 @@ from shoal.cluster.apiserver.custom.checks import compile_check
 from shoal.cluster.apiserver.custom.metadata import compile_embedded, embedded_problems
 from shoal.cluster.apiserver.custom.pruning import META, compile_prune
 from shoal.cluster.apiserver.custom.rules import compile_rule_tree
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.custom.wording import Problems, Raw
 from shoal.kube.admission.fields import FieldProblem, invalid
 
@@ -20,12 +21,19 @@ def default_problems(raw: Raw, path: str, *, is_root: bool = False, is_meta: boo
         is_meta = False
     if raw.get("default") is not None:
         problems += _value_problems(raw, f"{path}.default", is_meta=is_meta)
-    if isinstance(raw.get("items"), dict):
+    if isinstance(raw.get("items"), dict) and (is_meta or not _are_right(raw["items"])):
         problems += default_problems(raw["items"], f"{path}.items", is_meta=is_meta)
     for name, child in (raw.get("properties") or {}).items():
         below = is_meta or (is_resource and name in META)
-        problems += default_problems(child, f"{path}.properties[{name}]", is_meta=below)
+        if below or not _are_right(child):
+            problems += default_problems(child, f"{path}.properties[{name}]", is_meta=below)
     return problems
+
+
+@by_content
+def _are_right(raw: Raw) -> bool:
+    """Whether nothing is wrong with the defaults of a place outside of metadata, whichever it is."""
+    return not default_problems(raw, "")
 
 
 def _value_problems(raw: Raw, path: str, *, is_meta: bool) -> Problems:

@@ -7,10 +7,13 @@ from typing import Any
 
 import msgspec
 
+from shoal.cluster.apiserver.custom.sharing import by_content
+
 Default = Callable[[Any], None]
 Raw = dict[str, Any]
 
 
+@by_content
 def compile_default(raw: Raw) -> Default | None:
     """How a value gets its defaults; None for a scalar."""
     of_fields, of_items = _of_fields(raw), _of_items(raw)

@@ -19,6 +19,7 @@ from shoal.cluster.apiserver.custom.definition_status import (
 )
 from shoal.cluster.apiserver.custom.rule_types import rule_type
 from shoal.cluster.apiserver.custom.schema_rules import Context, schema_problems
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.custom.structural import children, structural_problems, unsupported_keyword
 from shoal.cluster.apiserver.custom.text import go_json, quoted
 from shoal.cluster.apiserver.custom.version_parts import column_problems, selectable_problems, subresource_problems
@@ -115,17 +116,17 @@ def definition_warnings(definition: Object) -> list[str]:
     for version in definition["spec"].get("versions") or ():
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         if schema:
-            _collect_formats(schema, unknown)
+            unknown |= dict.fromkeys(_unknown_formats(schema))
     return [f"unrecognized format {quoted(each)}" for each in unknown]
 
 
-def _collect_formats(raw: Raw, unknown: dict[str, None]) -> None:
+@by_content
+def _unknown_formats(raw: Raw) -> tuple[str, ...]:
     form, named = raw.get("format") or "", raw.get("type") or ""
     known = {"integer": ("int32", "int64"), "number": ("float", "double")}
-    if form and (form.replace("-", "") not in FORMATS if named in ("", "string") else form not in known.get(named, ())):
-        unknown[form] = None
-    for _, child in children(raw):
-        _collect_formats(child, unknown)
+    is_known = form.replace("-", "") in FORMATS if named in ("", "string") else form in known.get(named, ())
+    below = [each for _, child in children(raw) for each in _unknown_formats(child)]
+    return tuple(dict.fromkeys(below if is_known or not form else [form, *below]))
 
 
 def _expected_name(definition: Object) -> str:

@@ -8,12 +8,14 @@ from typing import Any
 import msgspec
 
 from shoal.cluster.apiserver.custom.places import Key, Place, field_path
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.custom.wording import Problems, Raw
 from shoal.kube.admission.fields import duplicate, invalid
 
 ListCheck = Callable[[Any, Place, Problems], None]
 
 
+@by_content
 def compile_list_check(raw: Raw) -> ListCheck | None:
     """Looks for what is there twice in a value and below; None where nothing needs to be there once."""
     declared = raw.get("properties") or {}

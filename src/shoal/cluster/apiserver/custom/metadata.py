@@ -8,6 +8,7 @@ from typing import Any
 from shoal.cluster.apiserver.builtin.metadata import object_meta_problems
 from shoal.cluster.apiserver.builtin.names import dns1035_problems, path_segment_problems
 from shoal.cluster.apiserver.custom.places import Key, Place, dotted, field_path
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.custom.wording import Raw
 from shoal.cluster.apiserver.kinds.decode import WrongType, decode
 from shoal.cluster.apiserver.kinds.tables import type_schema
@@ -17,6 +18,7 @@ Visit = Callable[[dict[str, Any], Place], None]
 Walk = Callable[[Any, Place, Visit], None]
 
 
+@by_content
 def compile_embedded(raw: Raw) -> Walk | None:
     """Finds the objects embedded in a value, outer before inner; None where there are none."""
     declared = raw.get("properties") or {}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shoal.cluster.apiserver.custom.places import Place, dotted
+from shoal.cluster.apiserver.custom.sharing import by_content
 
 Prune = Callable[[Any, Place, list[str] | None], None]
 Raw = dict[str, Any]
@@ -19,7 +20,7 @@ def compile_prune(raw: Raw, *, is_root: bool = False) -> Prune | None:
     apiVersion, kind and metadata of an object, be it embedded, have rules of their own and stay. A value of the wrong
     type is refused later, but pruned all the same.
     """
-    fields, items = _compile(raw, is_root=is_root)
+    fields, items = _compile_root(raw) if is_root else _compile(raw)
     if fields is None and items is None:
         return None
 
@@ -36,10 +37,16 @@ Pair = tuple[Prune | None, Prune | None]
 _NOTHING: Pair = (None, None)
 
 
-def _compile(raw: Raw, *, is_root: bool = False) -> Pair:
+@by_content
+def _compile(raw: Raw) -> Pair:
     keeps = bool(raw.get("x-kubernetes-preserve-unknown-fields"))
-    is_resource = is_root or bool(raw.get("x-kubernetes-embedded-resource"))
+    is_resource = bool(raw.get("x-kubernetes-embedded-resource"))
     return _of_fields(raw, keeps=keeps, is_resource=is_resource), _of_items(raw, keeps=keeps)
+
+
+def _compile_root(raw: Raw) -> Pair:
+    keeps = bool(raw.get("x-kubernetes-preserve-unknown-fields"))
+    return _of_fields(raw, keeps=keeps, is_resource=True), _of_items(raw, keeps=keeps)
 
 
 def _of_fields(raw: Raw, *, keeps: bool, is_resource: bool) -> Prune | None:

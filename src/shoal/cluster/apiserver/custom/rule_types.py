@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 from shoal.cluster.apiserver.cel.escapes import escaped
@@ -57,15 +59,37 @@ def _list_type(raw: dict[str, Any], name: str) -> Type | None:
 
 
 def _object_type(raw: dict[str, Any], name: str, *, is_resource: bool) -> Type:
-    fields: dict[str, Type] = {}
-    for field, child in (raw.get("properties") or {}).items():
-        spelled = escaped(field)
-        if spelled is None:
-            continue
-        found = rule_type(child, is_resource=_is_embedded(child), name=f"{name}.{field}")
-        if found is not None:
-            fields[spelled] = found
-    return object_of(name, fields | _RESOURCE if is_resource else fields)
+    return object_of(name, _Fields(raw.get("properties") or {}, name, _RESOURCE if is_resource else {}))
+
+
+class _Fields(Mapping[str, Type]):
+    """The fields of an object, looked at when somebody asks for one: rules see few of the objects there may be."""
+
+    def __init__(self, declared: dict[str, dict[str, Any]], name: str, given: Mapping[str, Type]) -> None:
+        self._declared = declared
+        self._name = name
+        self._given = given
+
+    def __getitem__(self, spelled: str) -> Type:
+        return self._known[spelled]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @cached_property
+    def _known(self) -> dict[str, Type]:
+        fields: dict[str, Type] = {}
+        for field, child in self._declared.items():
+            spelled = escaped(field)
+            if spelled is None:
+                continue
+            found = rule_type(child, is_resource=_is_embedded(child), name=f"{self._name}.{field}")
+            if found is not None:
+                fields[spelled] = found
+        return {**fields, **self._given}
 
 
 def _is_embedded(raw: dict[str, Any]) -> bool:

@@ -18,6 +18,7 @@ from shoal.cluster.apiserver.custom.correlation import Correlation
 from shoal.cluster.apiserver.custom.field_paths import valid_field_path
 from shoal.cluster.apiserver.custom.places import Key, Place, field_path
 from shoal.cluster.apiserver.custom.rule_types import rule_type
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.custom.text import shown
 from shoal.cluster.apiserver.custom.wording import Problems, Raw
 from shoal.kube.admission.fields import FieldProblem, Reason
@@ -139,6 +140,7 @@ def _subtree(raw: Raw) -> Run | None:
     return compile_rule_tree(raw, is_resource=bool(raw.get("x-kubernetes-embedded-resource")))
 
 
+@by_content
 def has_rules(raw: Raw) -> bool:
     """Whether a schema has rules, here or below."""
     if raw.get("x-kubernetes-validations"):

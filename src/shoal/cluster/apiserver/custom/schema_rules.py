@@ -12,7 +12,8 @@ from shoal.cluster.apiserver.cel.types import Type
 from shoal.cluster.apiserver.custom.field_paths import valid_field_path
 from shoal.cluster.apiserver.custom.pruning import META
 from shoal.cluster.apiserver.custom.rule_types import rule_type
-from shoal.cluster.apiserver.custom.rules import compile_rules
+from shoal.cluster.apiserver.custom.rules import compile_rules, has_rules
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.custom.text import go_json
 from shoal.cluster.apiserver.custom.wording import Problems, Raw
 from shoal.kube.admission.fields import FieldProblem, Reason, forbidden, invalid, not_supported, required
@@ -35,6 +36,11 @@ class Context:
     """The place around it whose items cannot be found again in an old object."""
     compiles: bool = True
     """Whether rules are compiled: not inside conditions, nor where the schema is not structural."""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether what is right elsewhere, and has no rules, may be wrong here."""
+        return self.is_meta or self.no_defaults is not None
 
 
 @dataclass
@@ -72,7 +78,7 @@ def _visit_children(raw: Raw, path: str, context: Context, found: Found, *, is_r
         if declared and additional is not True:
             message = "additionalProperties and properties are mutual exclusive"
             found.schema.append(forbidden(f"{path}.additionalProperties", message))
-        if isinstance(additional, dict):
+        if isinstance(additional, dict) and (context.is_special or not _is_plain(additional)):
             inner = context
             if context.is_meta:
                 inner = replace(context, no_defaults="inside additionalProperties applying to object metadata")
@@ -87,18 +93,25 @@ def _visit_children(raw: Raw, path: str, context: Context, found: Found, *, is_r
             inner = replace(inner, is_meta=True)
             if is_root:
                 inner = replace(inner, no_defaults=f"in top-level {name}")
+        elif not context.is_special and _is_plain(child):
+            continue
         found.add(schema_problems(child, f"{path}.properties[{name}]", inner, given=_below(child, name)))
-    nested = replace(context, compiles=False)
     if isinstance(raw.get("not"), dict):
-        found.add(schema_problems(raw["not"], f"{path}.not", nested))
+        found.add(schema_problems(raw["not"], f"{path}.not", replace(context, compiles=False)))
     for keyword in ("allOf", "oneOf", "anyOf"):
         for at, child in enumerate(raw.get(keyword) or ()):
-            found.add(schema_problems(child, f"{path}.{keyword}[{at}]", nested))
-    if isinstance(items, dict):
+            found.add(schema_problems(child, f"{path}.{keyword}[{at}]", replace(context, compiles=False)))
+    if isinstance(items, dict) and (context.is_special or not _is_plain(items)):
         inner = context
         if raw.get("x-kubernetes-list-type") != "map" and not context.uncorrelated:
             inner = replace(context, uncorrelated=path)
         found.add(schema_problems(items, f"{path}.items", inner, given=_below(items, "@idx")))
+
+
+@by_content
+def _is_plain(raw: Raw) -> bool:
+    """Whether a place has no rules and nothing is wrong with it, wherever it is but in metadata."""
+    return not has_rules(raw) and not schema_problems(raw, "").schema
 
 
 def _below(child: Raw, name: str) -> Type | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.kinds.tables import type_schema
 from shoal.cluster.apiserver.schema import ListType, Schema
 
@@ -14,7 +15,7 @@ _TEXT = Schema(type="string")
 
 def object_schema(raw: dict[str, Any]) -> Schema:
     """The shape of an object; its metadata is every object's, whatever its schema says of it."""
-    shape = schema_of(raw)
+    shape = _schema_of(raw)
     shape.properties = {
         **shape.properties,
         "apiVersion": _TEXT,
@@ -24,8 +25,13 @@ def object_schema(raw: dict[str, Any]) -> Schema:
     return shape
 
 
+@by_content
 def schema_of(raw: dict[str, Any]) -> Schema:
-    """The shape of a place."""
+    """The shape of a place, which is not to be changed: equal places share it."""
+    return _schema_of(raw)
+
+
+def _schema_of(raw: dict[str, Any]) -> Schema:
     items, additional = raw.get("items"), raw.get("additionalProperties")
     is_either = bool(raw.get("x-kubernetes-int-or-string"))
     default = raw.get("default")

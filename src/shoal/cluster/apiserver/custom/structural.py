@@ -10,6 +10,7 @@ from typing import Any
 
 from shoal.cluster.apiserver.cel.matching import matcher
 from shoal.cluster.apiserver.cel.patterns import InvalidPattern
+from shoal.cluster.apiserver.custom.sharing import by_content
 from shoal.cluster.apiserver.custom.wording import Problems, Raw
 from shoal.kube.admission.fields import FieldProblem, forbidden, invalid, required
 
@@ -33,6 +34,7 @@ _NESTED = (
 )
 
 
+@by_content
 def unsupported_keyword(raw: Raw) -> str:
     """Why a schema cannot be read as a structural one at all; empty where it can."""
     for keyword in _UNSUPPORTED:
@@ -71,19 +73,26 @@ def _invariants(raw: Raw, level: str, path: str) -> Iterator[FieldProblem]:
     items, additional = raw.get("items"), raw.get("additionalProperties")
     if named == "array" and items is None:
         yield required(f"{path}.items", "must be specified")
-    if isinstance(items, dict):
+    if isinstance(items, dict) and not _is_structural(items):
         yield from _invariants(items, _ITEM, f"{path}.items")
     for name, child in (raw.get("properties") or {}).items():
-        yield from _invariants(child, _FIELD, f"{path}.properties[{name}]")
+        if not _is_structural(child):
+            yield from _invariants(child, _FIELD, f"{path}.properties[{name}]")
     if additional is not None:
         if level is _ROOT:
             yield forbidden(f"{path}.additionalProperties", "must not be used at the root")
-        if isinstance(additional, dict):
+        if isinstance(additional, dict) and not _is_structural(additional):
             yield from _invariants(additional, _FIELD, f"{path}.additionalProperties")
     yield from _extension_problems(raw, path)
     yield from _conditions(raw, path, is_stated=True)
     yield from _type_problems(raw, level, path)
     yield from _resource_problems(raw, level, path)
+
+
+@by_content
+def _is_structural(raw: Raw) -> bool:
+    """Whether nothing is wrong at a place that is not the root, whichever it is."""
+    return not any(_invariants(raw, _FIELD, ""))
 
 
 def _extension_problems(raw: Raw, path: str) -> Iterator[FieldProblem]:

@@ -22,6 +22,7 @@ from shoal.cluster.apiserver.access.credentials import Credentials
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.reader import Reader
 from shoal.cluster.apiserver.refusals import Refused, not_found, refused
+from shoal.cluster.keyring import KUBELET_CLIENT, MASTERS
 from shoal.kube.connection import Connection
 from shoal.kube.credentials import CredentialsError, client_certificate
 from shoal.kube.errors import ApiError, ConnectionFault
@@ -33,8 +34,6 @@ SOCKET_ANNOTATION = "shoal.dev/agent-socket"
 """On a Node: the path of the Unix socket on which its agent serves the kubelet's API in plain HTTP."""
 
 NODES = "nodes"
-OURSELVES = "kube-apiserver-kubelet-client"
-_MASTERS = "system:masters"
 _PREFERRED = ("InternalIP", "Hostname", "InternalDNS", "ExternalIP", "ExternalDNS")
 _KUBELET_PORT = 10250
 _CONNECTS_WITHIN = 10.0
@@ -148,7 +147,7 @@ class Agents:
         self._state = state
         self._sockets = sockets
         self._authority = credentials.authority
-        pair = credentials.client(OURSELVES, [_MASTERS], now=now)
+        pair = credentials.client(KUBELET_CLIENT, [MASTERS], now=now)
         self._signing = client_certificate(ClientCertificate(pair.certificate, pair.key))
         self._endpoints: dict[str, Endpoint] = {}
         self._closing: set[asyncio.Task[None]] = set()

@@ -79,10 +79,12 @@ class Proxies:
             return _redirect(asked.call)
         _check_no_upgrade(asked.call)
         call = asked.call
+        query = tuple((key, value) for key, values in call.query.items() for value in values)
         request = Request(
             method=call.method,
             path=quote(path, safe=_KEPT),
-            query=tuple((name, value) for name, values in call.query.items() for value in values),
+            # A socket may serve any number of nodes: it is told which one is meant.
+            query=(*query, ("node", name)) if agent.is_local and "node" not in call.query else query,
             body=call.body or None,
             content_type=call.headers.get("content-type", ""),
             accept=call.headers.get("accept", "*/*"),

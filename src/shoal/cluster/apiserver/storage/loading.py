@@ -10,10 +10,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from shoal.cluster.apiserver.storage.errors import StoreUnreadable
+from shoal.cluster.apiserver.storage.errors import StorageFailed, StoreUnreadable
 from shoal.cluster.apiserver.storage.mappings import SharedMappings
 from shoal.cluster.apiserver.storage.records import Record
 from shoal.cluster.apiserver.storage.shelf import Shelf
+
+_NOT_OF_THE_FILE = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
+"""What the disk is to blame for: even to read, SQLite has to write an index of its log."""
 
 
 def load(path: Path) -> tuple[int, dict[str, Shelf]]:
@@ -31,6 +34,8 @@ def load(path: Path) -> tuple[int, dict[str, Shelf]]:
                 storages.setdefault(storage, []).append(record)
             ((noted,),) = connection.execute("SELECT value FROM meta WHERE name = 'revision'").fetchall()
     except (sqlite3.Error, ValueError, TypeError) as problem:
+        if isinstance(problem, sqlite3.OperationalError) and problem.sqlite_errorcode & 0xFF in _NOT_OF_THE_FILE:
+            raise StorageFailed(f"{path} could not be read, the disk may be full: {problem}") from problem
         raise StoreUnreadable(path, f"it is damaged ({problem})") from problem
     finally:
         _tidy(path)

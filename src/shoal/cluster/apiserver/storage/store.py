@@ -33,6 +33,8 @@ Encode = Callable[[int], Encoded]
 _EMPTY = Shelf()
 _COMMIT_WRITES = 1_000
 _COMMIT_BYTES = 16 * MiB
+_GATHER = 0.003
+"""Seconds from one commit to the next where several write at once: each costs as much as what is in it."""
 
 
 class Store:
@@ -56,6 +58,10 @@ class Store:
         self._is_settled.set()
         self._is_open = True
         self._has_failed = False
+        self._began = 0.0
+        """When the last commit began."""
+        self._is_shared = False
+        """Whether several writes were in it: several write at once, and more will come."""
 
     @classmethod
     async def open(
@@ -230,6 +236,7 @@ class Store:
                 break
             count += 1
         self._committing, self._staged = self._staged[:count], self._staged[count:]
+        self._began, self._is_shared = self._loop.time(), count > 1
         job = self._thread.submit(self._disk.write, [write.change for write in self._committing])
         job.add_done_callback(self._hand_back)
 
@@ -243,10 +250,12 @@ class Store:
             self._publish()
         else:
             self._fail(problem)
-        if self._staged:
-            self._commit()
-        else:
+        if not self._staged:
             self._is_settled.set()
+        elif self._is_shared and (left := self._began + _GATHER - self._loop.time()) > 0:
+            self._loop.call_later(left, self._commit)
+        else:
+            self._commit()
 
     def _publish(self) -> None:
         committed, self._committing = self._committing, []

@@ -33,8 +33,6 @@ _NOT_FOR_CLIENTS = ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink
 
 CERTIFICATE_REQUESTS = "certificatesigningrequests.certificates.k8s.io"
 
-_random = random.SystemRandom()
-
 
 async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers: bool = False) -> Outcome:
     """Creates an object of the body ``new``; ``has_managers`` where apply has told who owns what already."""
@@ -102,7 +100,7 @@ async def _named_and_stored(workshop: Workshop, asked: Asked, new: Object, *, is
             return outcome
         taken = new["metadata"]["name"]
         if not is_named:
-            new["metadata"]["name"] = generate_name(new["metadata"]["generateName"], _random)
+            new["metadata"]["name"] = generate_name(new["metadata"]["generateName"], random)
     raise await _taken(workshop, asked, taken)
 
 
@@ -153,7 +151,7 @@ def _complete(workshop: Workshop, asked: Asked, new: Object) -> None:
     if asked.kind.has_status and not asked.kind.rules.keeps_status:
         empty_status(asked.kind, new)
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = generate_name(metadata["generateName"], _random)
+        metadata["name"] = generate_name(metadata["generateName"], random)
     metadata["uid"] = new_uid()
     metadata["creationTimestamp"] = workshop.now()
     if asked.kind.rules.has_generation:

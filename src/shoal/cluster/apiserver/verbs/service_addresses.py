@@ -24,6 +24,9 @@ class ServiceAddresses:
 
     def allocate(self, service: Object, old: Object | None, *, is_trial: bool = False) -> None:
         """Completes a Service with what it asks for and was not given; raises Refused where that is taken."""
+        if _needs_none(service):
+            allocate(service, Taken(), self._ranges, old=old)
+            return
         self._look()
         owner = _owner(service)
         addresses = {address for address, holder in self._addresses.items() if holder != owner}
@@ -51,6 +54,12 @@ class ServiceAddresses:
             owner = _owner(service)
             self._addresses |= dict.fromkeys(addresses_of(service), owner)
             self._ports |= dict.fromkeys(ports_of(service), owner)
+
+
+def _needs_none(service: Object) -> bool:
+    """Whether it is headless: such a Service takes nothing from others, however many there are."""
+    spec = service["spec"]
+    return (spec.get("clusterIP"), spec.get("type", "ClusterIP")) == ("None", "ClusterIP")
 
 
 def _owner(service: Object) -> tuple[str, str]:

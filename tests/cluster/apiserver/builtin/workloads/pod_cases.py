@@ -68,6 +68,7 @@ RESOURCES_AND_SCHEDULING: dict[str, dict[str, Any]] = {
     "startup with a bad grace period": probe(
         "startupProbe", {"grpc": {"port": 0}, "terminationGracePeriodSeconds": 0, "successThreshold": 3}
     ),
+    "probe of grpc": probe("readinessProbe", {"grpc": {"port": 80}}),
     "probe of http": probe(
         "livenessProbe",
         {"httpGet": {"port": "WEB", "scheme": "FTP", "httpHeaders": [{"name": "a b", "value": "c"}]}},

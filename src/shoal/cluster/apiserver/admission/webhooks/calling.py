@@ -103,30 +103,25 @@ class Caller:
     async def _exchange(
         self, address: str, body: bytes, context: ssl.SSLContext, server_name: str, host: str
     ) -> tuple[int, bytes]:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                trust_env=False,
-                connector=aiohttp.TCPConnector(limit=0),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None),
-            )
         headers = {"Content-Type": "application/json", "Accept": "application/json, */*", "Host": host}
-        for is_last in (False, True):
-            try:
-                async with self._session.post(
-                    address,
-                    data=body,
-                    headers=headers,
-                    ssl=context,
-                    server_hostname=server_name,
-                    allow_redirects=False,
-                ) as response:
-                    return response.status, await _bounded(response)
-            except aiohttp.ServerDisconnectedError:
-                # The connection had been closed over there while it waited here; a new one tells for sure.
-                if is_last:
-                    raise
-        raise AssertionError("the second attempt answers or raises")
+
+        async def ask(session: aiohttp.ClientSession) -> tuple[int, bytes]:
+            async with session.post(
+                address, data=body, headers=headers, ssl=context, server_hostname=server_name, allow_redirects=False
+            ) as response:
+                return response.status, await _bounded(response)
+
+        if self._session is None:
+            self._session = _new_session()
+        try:
+            return await ask(self._session)
+        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
+            if not _is_cut(error):
+                raise
+        # The connection had been closed over there while it waited here, or was cut off by the end of a process that is
+        # started again, and then all that are kept were; a new one tells for sure.
+        async with _new_session() as session:
+            return await ask(session)
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         context = self._contexts.get(bundle)
@@ -139,6 +134,22 @@ class Caller:
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             self._contexts[bundle] = context
         return context
+
+
+def _new_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        trust_env=False,
+        connector=aiohttp.TCPConnector(limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None),
+    )
+
+
+def _is_cut(error: aiohttp.ClientError) -> bool:
+    """Whether a connection ended that had been made: no answer of the webhook's, and no sign that it is not there."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error.errno == errno.ECONNRESET  # in the middle of the handshake
+    return True
 
 
 async def _bounded(response: aiohttp.ClientResponse) -> bytes:

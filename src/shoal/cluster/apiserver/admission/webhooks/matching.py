@@ -117,19 +117,18 @@ class Webhooks:
         self._storage = storage
         self._compiler = compiler
         self._equivalents = equivalents
-        self._versions: list[tuple[str, str]] = []
+        self._changed = -1
         self._all: list[Webhook] = []
         self._with_rules: dict[tuple[Kind, str, Operation], list[Called]] = {}
 
     def with_rules_for(self, request: Attributes) -> list[Called]:
         """The webhooks that have a rule for such a request, each with the version that it wants to see."""
-        configurations = list(self._state.list(self._storage))
-        if not configurations or request.kind.storage in _EXEMPT:
+        changed = self._state.changed(self._storage)
+        if changed != self._changed:
+            self._compile(self._state.list(self._storage))
+            self._changed = changed
+        if not self._all or request.kind.storage in _EXEMPT:
             return []
-        versions = [(each["metadata"]["name"], each["metadata"]["resourceVersion"]) for each in configurations]
-        if versions != self._versions:
-            self._compile(configurations)
-            self._versions = versions
         key = (request.kind, request.subresource, request.operation)
         found = self._with_rules.get(key)
         if found is None:

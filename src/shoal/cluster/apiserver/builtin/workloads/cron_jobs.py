@@ -9,10 +9,10 @@ from shoal.cluster.apiserver.builtin.names import label_problems, subdomain_prob
 from shoal.cluster.apiserver.builtin.workloads.features import drop_disabled
 from shoal.cluster.apiserver.builtin.workloads.job_spec import job_spec_problems
 from shoal.cluster.apiserver.builtin.workloads.jobs import default_job_spec, job_warnings
-from shoal.cluster.apiserver.builtin.workloads.schedules import schedule_problem
 from shoal.cluster.apiserver.builtin.workloads.templates import STATUS_RESETS, count_problems, keep_spec
 from shoal.cluster.apiserver.builtin.workloads.warnings import name_warnings
 from shoal.cluster.apiserver.kinds.kind import Object, Rules
+from shoal.cluster.schedules import schedule_problem
 from shoal.kube.admission.fields import FieldProblem, invalid, not_supported, required
 
 _POLICIES = ("Allow", "Forbid", "Replace")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from shoal.cluster.apiserver.builtin.volumes import SOURCE_DEFAULTS
 from shoal.cluster.apiserver.builtin.workloads.images import default_pull_policy
 from shoal.cluster.apiserver.builtin.workloads.resources import (
     HUGE_PAGES,
@@ -20,15 +21,11 @@ from shoal.cluster.apiserver.kinds.kind import Object
 
 _FILE_MODE = 0o644
 _SOURCES: Mapping[str, Mapping[str, Any]] = {
-    "hostPath": {"type": ""},
+    **SOURCE_DEFAULTS,
     "secret": {"defaultMode": _FILE_MODE},
     "configMap": {"defaultMode": _FILE_MODE},
     "downwardAPI": {"defaultMode": _FILE_MODE},
     "projected": {"defaultMode": _FILE_MODE},
-    "iscsi": {"iscsiInterface": "default"},
-    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
-    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
-    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
 }
 _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -133,8 +130,8 @@ def _default_container(container: Object) -> None:
             for field, value in _PROBE.items():
                 probe.setdefault(field, value)
             _default_http(probe)
-            if "grpc" in probe:
-                probe["grpc"].setdefault("service", "")
+            if (grpc := probe.get("grpc")) is not None and grpc.get("service") is None:
+                grpc["service"] = ""
     if lifecycle := container.get("lifecycle"):
         for moment in ("postStart", "preStop"):
             if handler := lifecycle.get(moment):

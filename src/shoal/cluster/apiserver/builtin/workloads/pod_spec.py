@@ -124,6 +124,8 @@ def _check_spec(
     check_host_process(spec, path, problems)
     _check_host(spec, path, problems, is_pod=is_pod)
     _check_names(spec, path, problems)
+    if (workload := spec.get("workloadRef")) is not None:
+        _check_workload(workload, f"{path}.workloadRef", problems)
     if tolerations := spec.get("tolerations"):
         check_tolerations(tolerations, f"{path}.tolerations", problems)
     for index, alias in enumerate(spec.get("hostAliases") or ()):
@@ -165,6 +167,15 @@ def _check_names(spec: dict[str, Any], path: str, problems: list[FieldProblem]) 
             problems += [invalid(f"{path}.{field}", value, each) for each in messages]
     if (runtime := spec.get("runtimeClassName")) is not None:
         problems += [invalid(f"{path}.runtimeClassName", runtime, each) for each in subdomain_problems(runtime)]
+
+
+def _check_workload(reference: dict[str, Any], path: str, problems: list[FieldProblem]) -> None:
+    """The Workload of Kubernetes 1.35 that a pod belongs to, which need not be there yet."""
+    for field, rule in (("name", subdomain_problems), ("podGroup", label_problems)):
+        name = reference.get(field, "")
+        problems += [invalid(f"{path}.{field}", name, each) for each in rule(name)]
+    if key := reference.get("podGroupReplicaKey"):
+        problems += [invalid(f"{path}.podGroupReplicaKey", key, each) for each in label_problems(key)]
 
 
 def _check_dns(spec: dict[str, Any], path: str, problems: list[FieldProblem]) -> None:
