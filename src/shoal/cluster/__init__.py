@@ -1,4 +1,5 @@
 """The cluster that ``shoal up`` starts on one machine.
 
-``kubernetes`` runs the real thing from its own binaries.
+``apiserver`` is the Kubernetes API, ``controllers`` what kube-controller-manager does, ``node`` the agents of nodes; in
+``kubernetes`` the real thing is run from its own binaries instead. What controllers and nodes both need lies beside.
 """
