@@ -1,0 +1,87 @@
+"""All of it together on one manager, for as long as the runtime has a network, and again in the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from shoal.api.core.pod_details import POD_DETAILS
+from shoal.cluster.node.process.layout import NODE_NAME
+from shoal.cluster.node.process.network.balance import Backend
+from shoal.cluster.node.process.network.catalogue import Catalogue
+from shoal.cluster.node.process.network.dns import DnsServer
+from shoal.cluster.node.process.network.names import Names
+from shoal.cluster.node.process.network.opening import NetworkRuntime
+from shoal.cluster.node.process.network.proxy import Proxy
+from shoal.cluster.node.process.network.turns import allow_many
+from shoal.cluster.node.process.network.views import PROXIED_SERVICES, SERVING_SLICES
+from shoal.kube import Manager
+
+log = structlog.get_logger("shoal.cluster.node.process.network")
+
+_SOON, _AGAIN_AFTER = 0.05, 1.0
+"""Seconds until it is begun anew: in another network, or where something failed in this one."""
+
+
+def add_network(
+    manager: Manager,
+    *,
+    runtime: Callable[[], Awaitable[NetworkRuntime]],
+    api: tuple[str, int],
+    node: str = NODE_NAME,
+) -> None:
+    """Adds the names and the services of the node's network.
+
+    ``api`` is the address and port of the API server, on this machine: pods reach it as the service ``kubernetes``.
+    ``runtime`` gives a connection to the runtime, and another one when that is lost: its network was lost with it, so
+    all sockets are made anew then. Where pods have no network of their own nothing is done, not even watched.
+    Nothing is ever written to the API.
+    """
+    made: list[tuple[DnsServer, Proxy]] = []
+
+    async def serve() -> None:
+        while True:
+            connected = await runtime()
+            if connected.facts.has_network and not connected.closed.is_set():
+                if not made:
+                    allow_many()
+                    made.append(await _followed(manager, node, Backend(*api, is_on_machine=True)))
+                await _serve_in(connected, *made[0])
+            else:
+                await connected.closed.wait()
+            await asyncio.sleep(_SOON if connected.closed.is_set() else _AGAIN_AFTER)
+
+    manager.add_service(serve)
+
+
+async def _followed(manager: Manager, node: str, api: Backend) -> tuple[DnsServer, Proxy]:
+    """Begins to follow what names and services are made of, and waits for the first picture."""
+    services = manager.cache.informer(PROXIED_SERVICES)
+    slices = manager.cache.informer(SERVING_SLICES)
+    pods = manager.cache.informer(POD_DETAILS, field_selector=f"spec.nodeName={node}")
+    catalogue = Catalogue()
+    made = DnsServer(Names(catalogue)), Proxy(catalogue, node=node, api=api)
+    services.subscribe(catalogue.service_changed)
+    slices.subscribe(catalogue.slice_changed)
+    pods.subscribe(catalogue.pod_changed)
+    for informer in (services, slices, pods):
+        await informer.wait_for_sync()
+    return made
+
+
+async def _serve_in(runtime: NetworkRuntime, dns: DnsServer, proxy: Proxy) -> None:
+    """Serves in one network until that is lost, or something fails that would have to be begun anew."""
+    parts = [asyncio.create_task(dns.run(runtime), name="dns"), asyncio.create_task(proxy.run(runtime), name="proxy")]
+    lost = asyncio.create_task(runtime.closed.wait(), name="network lost")
+    log.info("names and services are served in the network of the pods")
+    try:
+        await asyncio.wait([*parts, lost], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (*parts, lost):
+            task.cancel()
+        outcomes = await asyncio.gather(*parts, lost, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, Exception) and not runtime.closed.is_set():
+            log.error("names and services are interrupted, and begun anew", problem=repr(outcome))
