@@ -1,0 +1,118 @@
+"""The rights of the scheduler's parts: what each needs, nothing by wildcard, and together what all of them need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from shoal.scheduler.rbac import ACCOUNT, NAME, PARTS, RULES, Rule, manifests, merged
+
+READ = {"get", "list", "watch"}
+
+NEEDED = [
+    ("scheduler", "", "pods", READ | {"delete"}),
+    ("scheduler", "", "nodes", READ),
+    ("scheduler", "kai.scheduler", "topologies", READ),
+    ("scheduler", "scheduling.run.ai", "queues", READ),
+    ("scheduler", "scheduling.run.ai", "podgroups/status", {"patch"}),
+    ("scheduler", "scheduling.run.ai", "bindrequests", READ | {"create", "delete"}),
+    ("scheduler", "scheduling.k8s.io", "workloads", READ),
+    ("scheduler", "scheduling.sigs.k8s.io", "podgroups", READ),
+    ("scheduler", "scheduling.x-k8s.io", "podgroups", READ),
+    ("scheduler", "scheduling.k8s.io", "compositepodgroups", READ),
+    ("scheduler", "scheduling.volcano.sh", "podgroups", READ),
+    ("scheduler", "resource.k8s.io", "resourceclaims", READ),
+    ("scheduler", "resource.k8s.io", "resourceslices", READ),
+    ("scheduler", "resource.k8s.io", "deviceclasses", READ),
+    ("scheduler", "storage.k8s.io", "storageclasses", READ),
+    ("scheduler", "storage.k8s.io", "csinodes", READ),
+    ("scheduler", "storage.k8s.io", "csidrivers", READ),
+    ("scheduler", "storage.k8s.io", "csistoragecapacities", READ),
+    ("scheduler", "", "persistentvolumeclaims", READ),
+    ("scheduler", "", "persistentvolumes", READ),
+    ("scheduler", "", "configmaps", READ),
+    ("scheduler", "", "namespaces", READ),
+    ("binder", "", "pods", READ | {"create", "patch", "delete"}),
+    ("binder", "", "pods/binding", {"create"}),
+    ("binder", "", "configmaps", READ | {"create", "patch", "delete"}),
+    ("binder", "", "persistentvolumeclaims", READ | {"patch"}),
+    ("binder", "", "persistentvolumes", READ | {"patch"}),
+    ("binder", "resource.k8s.io", "resourceclaims", READ | {"patch"}),
+    ("binder", "resource.k8s.io", "resourceslices", READ),
+    ("binder", "resource.k8s.io", "resourceclaims/status", {"patch"}),
+    ("binder", "scheduling.run.ai", "bindrequests/status", {"patch"}),
+    ("grouper", "", "pods", READ | {"patch"}),
+    ("grouper", "scheduling.run.ai", "podgroups", READ | {"create", "patch"}),
+    ("grouper", "batch", "jobs", READ),
+    ("grouper", "trainer.kubeflow.org", "trainjobs", READ),
+    ("queues", "scheduling.run.ai", "queues/status", {"patch"}),
+    ("podgroups", "scheduling.run.ai", "podgroups/status", {"patch"}),
+    ("podgroups", "scheduling.k8s.io", "priorityclasses", READ),
+    ("scale-adjuster", "", "pods", READ | {"create", "delete"}),
+    ("defaults", "scheduling.run.ai", "queues", {"get", "create"}),
+    ("defaults", "scheduling.k8s.io", "priorityclasses", {"get", "create"}),
+    ("admission", "admissionregistration.k8s.io", "validatingwebhookconfigurations", READ | {"create", "patch"}),
+]
+
+
+def rights(rules: Iterable[Rule], group: str, resource: str) -> set[str]:
+    return {
+        verb for rule in rules if group in rule["apiGroups"] and resource in rule["resources"] for verb in rule["verbs"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "group", "resource", "verbs"), NEEDED, ids=[f"{part} {name}" for part, _, name, _ in NEEDED]
+)
+def test_a_part_may_do_its_work_alone_and_among_all(part: str, group: str, resource: str, verbs: set[str]) -> None:
+    assert rights(PARTS[part], group, resource) >= verbs
+    assert rights(RULES, group, resource) >= verbs
+
+
+def test_together_they_may_do_what_each_may_and_nothing_else() -> None:
+    def all_rights(rules: Iterable[Rule]) -> set[tuple[str, str, str]]:
+        return {
+            (group, resource, verb)
+            for rule in rules
+            for group in rule["apiGroups"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }
+
+    assert all_rights(RULES) == all_rights(rule for rules in PARTS.values() for rule in rules)
+
+
+@pytest.mark.parametrize("part", ["queues", "podgroups"])
+def test_controllers_of_figures_write_statuses_and_events_alone(part: str) -> None:
+    written = {name for rule in PARTS[part] if set(rule["verbs"]) - READ for name in rule["resources"]}
+    assert written == {f"{part}/status", "events"}
+
+
+def test_nothing_is_allowed_by_a_wildcard() -> None:
+    assert not [rule for rule in RULES if "*" in {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}]
+
+
+def test_no_group_has_a_resource_twice() -> None:
+    named = [(group, name) for rule in RULES for group in rule["apiGroups"] for name in rule["resources"]]
+    assert len(set(named)) == len(named)
+
+
+def test_rules_of_equal_rights_are_one() -> None:
+    found = merged(
+        [
+            {"apiGroups": ["a"], "resources": ["x"], "verbs": ["get"]},
+            {"apiGroups": ["a"], "resources": ["x"], "verbs": ["list"]},
+            {"apiGroups": ["a"], "resources": ["y"], "verbs": ["list", "get"]},
+        ]
+    )
+    assert found == ({"apiGroups": ["a"], "resources": ["x", "y"], "verbs": ["get", "list"]},)
+
+
+def test_leases_and_certificates_are_held_in_the_parts_own_namespace_alone() -> None:
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in manifests("here")}
+    assert not [rule for rule in RULES if {"leases", "secrets"} & set(rule["resources"])]
+    assert objects["Role", NAME]["metadata"]["namespace"] == "here"
+    for kind in ("RoleBinding", "ClusterRoleBinding"):
+        [subject] = objects[kind, NAME]["subjects"]
+        assert (subject["name"], subject["namespace"]) == (ACCOUNT, "here")
