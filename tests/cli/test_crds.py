@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from shoal.api.definitions import ALL
+from shoal.api.definitions import ALL, DIALECTS
 from tests.support.command import environment, shoal
 
-GROUPS = sorted({definition.group for definition in ALL})
+GROUPS = sorted({definition.group for definition in (*ALL, *DIALECTS)})
 
 
 def printed(*arguments: str) -> list[dict[str, Any]]:
@@ -34,9 +34,9 @@ def test_json_is_one_list_that_kubectl_takes() -> None:
 
 
 def test_definitions_come_in_the_order_of_their_names() -> None:
-    names = [(definition.group, definition.resource.plural) for definition in ALL]
-    assert names == sorted(names)
-    assert len(set(names)) == len(names)
+    for definitions in (ALL, DIALECTS):
+        names = [(definition.group, definition.resource.plural) for definition in definitions]
+        assert names == sorted(set(names))
 
 
 @pytest.mark.parametrize("output", ["yaml", "json"])
@@ -50,13 +50,28 @@ def test_the_same_bytes_each_time(output: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        pytest.param(["--group", "kai.scheduler"], {"topologies.kai.scheduler"}, id="one group"),
+        pytest.param(
+            ["--group", "kai.scheduler"],
+            {f"{plural}.kai.scheduler" for plural in ("configs", "schedulingshards", "topologies")},
+            id="one group",
+        ),
         pytest.param(
             ["-g", "kai.scheduler", "-g", "scheduling.run.ai"],
             {definition.name for definition in ALL if definition.group in ("kai.scheduler", "scheduling.run.ai")},
             id="two groups",
         ),
-        pytest.param(["--kind", "Queue"], {"queues.scheduling.run.ai"}, id="one kind"),
+        pytest.param(["--kind", "Queue"], {"queues.scheduling.run.ai"}, id="one kind, of our own"),
+        pytest.param(
+            ["--group", "scheduling.volcano.sh"],
+            {"podgroups.scheduling.volcano.sh", "queues.scheduling.volcano.sh"},
+            id="a group of somebody else",
+        ),
+        pytest.param(["--kind", "ComputeDomain"], {"computedomains.resource.nvidia.com"}, id="a kind of somebody else"),
+        pytest.param(
+            ["-g", "grove.io", "-g", "scheduling.sigs.k8s.io", "-k", "PodClique", "-k", "PodGroup"],
+            {"podcliques.grove.io", "podgroups.scheduling.sigs.k8s.io"},
+            id="kinds of groups of both",
+        ),
         pytest.param(
             ["-k", "queue", "-k", "TOPOLOGY"], {"queues.scheduling.run.ai", "topologies.kai.scheduler"}, id="any case"
         ),

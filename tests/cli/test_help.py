@@ -16,25 +16,28 @@ from shoal.cli import app, crds, up, version
 from tests.support.command import SHOAL, environment, run_to_end, shoal
 
 COMMANDS = {command.callback.__name__: command for command in app.app.registered_commands if command.callback}
+GROUPS = {group.name: group for group in app.app.registered_groups if group.name}
 
 
 @pytest.mark.parametrize(
-    "arguments", [pytest.param([], id="shoal"), *(pytest.param([name], id=name) for name in COMMANDS)]
+    "arguments", [pytest.param([], id="shoal"), *(pytest.param([name], id=name) for name in (*COMMANDS, *GROUPS))]
 )
 def test_help_fits_80_columns_and_shows_examples(arguments: list[str]) -> None:
     asked = shoal(*arguments, "--help")
     assert (asked.returncode, asked.stderr) == (0, "")
     assert max(cell_len(line) for line in asked.stdout.splitlines()) <= 80
     assert "Examples" in asked.stdout
+    assert not re.search(r"--[a-z-]+…", asked.stdout), "the name of an option is cut off"
     assert shoal(*arguments, "-h").stdout == asked.stdout
 
 
 def test_help_lists_every_command_in_its_panel() -> None:
     printed = shoal("--help").stdout
-    for command in COMMANDS.values():
-        assert f"─ {command.rich_help_panel} ─" in printed
+    panels = {one.rich_help_panel for one in COMMANDS.values()} | {one.rich_help_panel for one in GROUPS.values()}
+    for panel in panels:
+        assert f"─ {panel} ─" in printed
     listed = re.findall(r"^│ ([a-z]+) ", printed, re.MULTILINE)
-    assert sorted(listed) == sorted(COMMANDS)
+    assert sorted(listed) == sorted([*COMMANDS, *GROUPS])
 
 
 def test_shoal_alone_shows_its_help() -> None:

@@ -2,64 +2,36 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import stat
 import subprocess
-import sys
 import time
+import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from shoal.cluster.kubernetes import Binaries
 from tests.support import command
-from tests.support.kube_fixture import kubectl_for
+from tests.support.shoal_up import Shoal, with_binaries
 from tests.support.waiting import is_alive, wait_until
 
-SHOAL = str(Path(sys.executable).with_name("shoal"))
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"key": "value"}}
+PARTS = ["api", "controllers", "scheduler", "containers", "node", "network", "portal"]
 
 
-class Shoal:
-    """The command in one data dir."""
-
-    def __init__(self, data_dir: Path, *options: str) -> None:
-        self.data_dir = data_dir
-        self.options = options
-
-    def __call__(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        line = [SHOAL, command, f"--data-dir={self.data_dir}", *arguments]
-        return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
-
-    def up(self, *arguments: str) -> list[str]:
-        return [SHOAL, "up", f"--data-dir={self.data_dir}", "--api-port=0", *self.options, *arguments]
-
-    @contextmanager
-    def foreground(self, *, before: str = "") -> Iterator[tuple[subprocess.Popen[str], str]]:
-        """A running ``shoal up`` and its first line; ``before`` is shell that runs in its process first."""
-        command = ["/bin/sh", "-c", f'{before}\nexec "$@"', "sh", *self.up()]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            try:
-                yield process, process.stdout.readline()
-            finally:
-                process.kill()
-
-    def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self("status", "-o", "json").stdout)
-        return found
-
-    def pids(self) -> list[int]:
-        return [part["pid"] for part in self.status()["parts"]]
+def get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text: str = answer.read().decode()
+        return text
 
 
 @pytest.fixture
-def shoal(binaries: Binaries, tmp_path: Path) -> Iterator[Shoal]:
-    folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
-    shoal = Shoal(tmp_path / "data", *(f"--kube-binaries={folder}" for folder in folders))
+def shoal(tmp_path: Path) -> Iterator[Shoal]:
+    """As people have it: with this machine as a node."""
+    shoal = Shoal(tmp_path / "data", has_local_node=True)
     yield shoal
     shoal("down")
 
@@ -70,24 +42,30 @@ def hanging(tmp_path: Path) -> Shoal:
     return with_binaries(tmp_path, etcd="exec sleep 300", **{"kube-apiserver": "exec sleep 300"})
 
 
-def with_binaries(folder: Path, **scripts: str) -> Shoal:
-    binaries = folder / "bin"
-    binaries.mkdir()
-    for name, script in scripts.items():
-        (binaries / name).write_text(f"#!/bin/sh\n{script}\n")
-        (binaries / name).chmod(0o755)
-    return Shoal(folder / "data", f"--kube-binaries={binaries}")
-
-
-def test_it_says_when_it_is_ready_and_where(shoal: Shoal, tmp_path: Path) -> None:
+def test_it_says_when_it_is_ready_and_where(shoal: Shoal) -> None:
     with shoal.foreground() as (_, line):
-        endpoints = json.loads((shoal.data_dir / "endpoints.json").read_text())
-        assert line == f"Shoal is ready: api {endpoints['api']}, kubeconfig {shoal.data_dir / 'kubeconfig'}\n"
-        assert stat.S_IMODE((shoal.data_dir / "kubeconfig").stat().st_mode) == 0o600
-        kubectl = kubectl_for(shoal.data_dir / "kubeconfig", tmp_path / "cache")
-        assert kubectl.json("get", "queues")["items"] == []
-        kubectl("create", "deployment", "one", "--image=none")
-        wait_until(lambda: kubectl.json("get", "pods")["items"], "the deployment's pod")
+        endpoints = shoal.endpoints()
+        assert list(endpoints) == ["api", "portal", "visualizer", "metrics", "health"]
+        assert line.startswith("Shoal is ready: ")
+        assert all(f"{name} {address}" in line for name, address in endpoints.items())
+        assert all(re.fullmatch(r"https?://127\.0\.0\.1:\d+", address) for address in endpoints.values())
+        assert f"kubeconfig {shoal.kubeconfig}" in line
+        assert stat.S_IMODE(shoal.kubeconfig.stat().st_mode) == 0o600
+
+
+def test_every_port_answers(shoal: Shoal) -> None:
+    with shoal.foreground("--sim=2x8:H100"):
+        endpoints = shoal.endpoints()
+        assert get(f"{endpoints['health']}/healthz") == "ok"
+        ready = get(f"{endpoints['health']}/readyz?verbose")
+        assert all(f"[+]{part} ok" in ready for part in ("api", "controllers", "node", "network"))
+        metrics = get(f"{endpoints['metrics']}/metrics")
+        assert 'apiserver_request_total{component="api"' in metrics
+        assert 'controller_runtime_reconcile_total{component="controllers"' in metrics
+        assert all(f'component="{part}"' in metrics for part in ("node", "network"))
+        page = get(endpoints["portal"])
+        assert "3 of 3 ready" in page
+        assert str(shoal.kubeconfig) in page
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: signal.Signals(number).name)
@@ -97,7 +75,7 @@ def test_a_signal_stops_everything_within_ten_seconds_even_if_inherited_as_ignor
     with shoal.foreground(before="trap '' INT TERM") as (process, line):
         assert line.startswith("Shoal is ready")
         children = shoal.pids()
-        assert len(children) == 3
+        assert len(children) == len(PARTS)
         process.send_signal(number)
         assert process.wait(10) == 0
         assert not any(is_alive(pid) for pid in children)
@@ -109,12 +87,14 @@ def test_detached_it_runs_until_it_is_told_to_stop(shoal: Shoal) -> None:
     assert before.returncode == 1
     assert f"not running in {shoal.data_dir}" in before.stdout
 
-    started = subprocess.run(shoal.up("--detach"), capture_output=True, text=True, check=False, timeout=60)
-    assert (started.returncode, started.stderr) == (0, "")
+    started = shoal.starting("--detach")
+    assert started.returncode == 0
     assert started.stdout.startswith("Shoal is ready: api https://127.0.0.1:")
+    assert sorted(line.split()[0] for line in started.stderr.splitlines()) == sorted(PARTS)
     status = shoal.status()
     assert (status["running"], status["ready"]) == (True, True)
-    assert [part["name"] for part in status["parts"]] == ["etcd", "kube-apiserver", "kube-controller-manager"]
+    assert [part["name"] for part in status["parts"]] == ["supervisor", *PARTS]
+    assert all(part["memoryBytes"] > 0 for part in status["parts"])
     assert shoal("status").returncode == 0
 
     stopped = shoal("down")
@@ -124,9 +104,31 @@ def test_detached_it_runs_until_it_is_told_to_stop(shoal: Shoal) -> None:
     assert (again.returncode, again.stdout) == (0, f"Shoal is not running in {shoal.data_dir}\n")
 
 
+def test_status_tells_of_nodes_and_pods(shoal: Shoal) -> None:
+    with shoal.foreground("--sim=3x0"):
+        assert shoal.status()["nodes"] == {"total": 4, "ready": 4}
+        shown = shoal("status").stdout
+        assert "4 of 4 ready" in shown
+        assert all(re.search(rf"^{part} +running", shown, re.MULTILINE) for part in PARTS)
+        assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_restart_with_the_same_flags_finds_the_same_nodes(shoal: Shoal) -> None:
+    def uids() -> dict[str, str]:
+        return {node["metadata"]["name"]: node["metadata"]["uid"] for node in shoal.objects("/api/v1/nodes")}
+
+    with shoal.foreground("--sim=2x8:H100", "--sim=1x0") as (process, _):
+        first = uids()
+        assert sorted(first) == ["local", "sim-0-0", "sim-0-1", "sim-1-0"]
+        process.terminate()
+        process.wait()
+    with shoal.foreground("--sim=2x8:H100", "--sim=1x0"):
+        assert uids() == first
+
+
 def test_a_data_dir_belongs_to_one(shoal: Shoal) -> None:
     with shoal.foreground() as (process, _):
-        second = subprocess.run(shoal.up(), capture_output=True, text=True, check=False, timeout=60)
+        second = shoal.starting()
         assert second.returncode == 1
         assert (
             f"{shoal.data_dir} is in use by process {process.pid}: stop it with `shoal down --data-dir" in second.stderr
@@ -134,10 +136,9 @@ def test_a_data_dir_belongs_to_one(shoal: Shoal) -> None:
         assert shoal("status").returncode == 0
 
 
-def test_killed_its_parts_end_and_its_data_stay(shoal: Shoal, tmp_path: Path) -> None:
-    kubectl = kubectl_for(shoal.data_dir / "kubeconfig", tmp_path / "cache")
+def test_killed_its_parts_end_and_its_data_stay(shoal: Shoal) -> None:
     with shoal.foreground() as (process, _):
-        kubectl.apply(CONFIG_MAP)
+        shoal.admin.request("POST", "/api/v1/namespaces/default/configmaps", CONFIG_MAP)
         children = shoal.pids()
         process.kill()
         process.wait()
@@ -145,25 +146,47 @@ def test_killed_its_parts_end_and_its_data_stay(shoal: Shoal, tmp_path: Path) ->
     assert shoal.status()["running"] is False
     with shoal.foreground() as (_, line):
         assert line.startswith("Shoal is ready")
-        assert kubectl.json("get", "configmap", "kept")["data"] == {"key": "value"}
+        kept = shoal.admin.request("GET", "/api/v1/namespaces/default/configmaps/kept")
+        assert kept["data"] == {"key": "value"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "kube-apiserver",
-        pytest.param("etcd", marks=pytest.mark.slow),
-        pytest.param("kube-controller-manager", marks=pytest.mark.slow),
-    ],
-)
-def test_a_part_that_dies_is_started_again_and_status_says_so(shoal: Shoal, name: str) -> None:
-    def restarts() -> int:
-        return next(int(part["restarts"]) for part in shoal.status()["parts"] if part["name"] == name)
-
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_that_dies_is_started_again_on_its_old_ports(shoal: Shoal, name: str) -> None:
     with shoal.foreground():
-        os.kill(next(part["pid"] for part in shoal.status()["parts"] if part["name"] == name), signal.SIGKILL)
-        wait_until(lambda: restarts() == 1, f"{name} to be started again")
+        endpoints = shoal.endpoints()
+        os.kill(shoal.part(name)["pid"], signal.SIGKILL)
+        wait_until(lambda: shoal.part(name)["restarts"] == 1, f"{name} to be started again")
         wait_until(lambda: shoal("status").returncode == 0, "Shoal to be ready again")
+        assert get(f"{endpoints['health']}/readyz") == "ok"
+        assert shoal.endpoints() == endpoints
+
+
+def test_only_what_is_named_runs(shoal: Shoal) -> None:
+    with shoal.foreground("--only=nodes", "--sim=1x0"):
+        status = shoal.status()
+        expected = [part for part in PARTS if part not in {"scheduler", "portal"}]
+        assert [part["name"] for part in status["parts"]] == ["supervisor", *expected]
+        assert list(status["endpoints"]) == ["api"]
+        assert len(shoal.objects("/api/v1/nodes")) == 2
+        assert shoal.objects("/api/v1/serviceaccounts") == []  # those are made by controllers
+
+
+def test_without_this_machine_as_a_node_nothing_of_it_is_started(tmp_path: Path) -> None:
+    shoal = Shoal(tmp_path / "data")
+    with shoal.foreground():
+        parts = ["supervisor", "api", "controllers", "scheduler", "portal"]
+        assert [part["name"] for part in shoal.status()["parts"]] == parts
+        assert shoal.objects("/api/v1/nodes") == []
+        assert not (shoal.data_dir / "node").exists()
+
+
+def test_data_of_the_other_engine_are_left_alone(shoal: Shoal) -> None:
+    with shoal.foreground() as (process, _):
+        process.terminate()
+        process.wait()
+    refused = shoal.starting("--engine=kube")
+    assert refused.returncode == 1
+    assert f"{shoal.data_dir} was made with --engine embedded: start it with that" in refused.stderr
 
 
 def test_a_start_can_be_given_up(hanging: Shoal) -> None:
@@ -203,7 +226,7 @@ def test_while_it_starts_status_says_not_ready(hanging: Shoal) -> None:
 @pytest.mark.parametrize("detach", [pytest.param([], id="foreground"), pytest.param(["--detach"], id="detached")])
 def test_a_start_that_fails_shows_the_end_of_the_log(tmp_path: Path, detach: list[str]) -> None:
     failing = with_binaries(tmp_path, etcd="exec sleep 300", **{"kube-apiserver": "echo it is broken >&2; exit 3"})
-    failed = subprocess.run(failing.up(*detach), capture_output=True, text=True, check=False, timeout=60)
+    failed = failing.starting(*detach)
     assert (failed.returncode, failed.stdout) == (1, "")
     assert "it is broken\nshoal: kube-apiserver exited with status 3: the end of its log" in failed.stderr
 
@@ -211,12 +234,16 @@ def test_a_start_that_fails_shows_the_end_of_the_log(tmp_path: Path, detach: lis
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        pytest.param(["--engine=embedded"], 2, "embedded is not available yet: use --engine kube", id="embedded"),
         pytest.param(["--bind=localhost"], 2, "localhost is no IP address", id="a name to bind to"),
         pytest.param(["--api-port=65536"], 2, "--api-port", id="no port"),
+        pytest.param(["--sim=16"], 2, "--sim", id="no pool"),
+        pytest.param(["--only=api,podal"], 2, "there is no component podal: there are api,", id="no component"),
         pytest.param(["--kube-binaries=/nowhere"], 2, "/nowhere", id="no such folder"),
         pytest.param(
-            ["--kube-binaries=/proc/self/fd"], 5, "etcd and kube-apiserver not found in /proc", id="no binaries"
+            ["--engine=kube", "--kube-binaries=/proc/self/fd"],
+            5,
+            "etcd and kube-apiserver not found in /proc",
+            id="no binaries",
         ),
     ],
 )
@@ -227,9 +254,28 @@ def test_what_cannot_work_is_said_at_once(tmp_path: Path, options: list[str], co
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_taken_port_is_said(shoal: Shoal, tmp_path: Path) -> None:
-    with shoal.foreground():
-        port = shoal.status()["endpoints"]["api"].rpartition(":")[2]
-        second = Shoal(tmp_path / "second")("up", f"--api-port={port}", *shoal.options)
-        assert second.returncode == 5
-        assert f"port {port} of 127.0.0.1 cannot be used (Address already in use)" in second.stderr
+@pytest.mark.parametrize("port", ["api", "http", "plugin", "metrics", "health"])
+def test_a_taken_port_is_said_before_anything_starts(tmp_path: Path, port: str) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        number = taken.getsockname()[1]
+        refused = Shoal(tmp_path / "data", has_local_node=True).starting(f"--{port}-port={number}")
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"shoal: cannot listen on 127.0.0.1:{number}: address already in use: "
+        f"choose another --{port}-port, or --{port}-port 0 for any free one\n"
+    )
+    assert not (tmp_path / "data" / "logs" / "api.log").exists()
+
+
+def test_it_starts_with_nothing_but_python(tmp_path: Path) -> None:
+    """No kubectl, no Go, no root: an empty PATH and an empty home."""
+    shoal = Shoal(tmp_path / "data", has_local_node=True)
+    environment = {"PATH": "/nowhere", "HOME": str(tmp_path / "home")}
+    with subprocess.Popen(shoal.up(), stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("Shoal is ready")
+        assert json.loads((shoal.data_dir / "endpoints.json").read_text())
+        process.terminate()
+        assert process.wait(10) == 0

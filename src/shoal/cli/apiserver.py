@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from shoal.cli.components import Engine
 from shoal.cli.data_dir import DataDir
-from shoal.cli.output import write
+from shoal.cli.output import shortest, write
 from shoal.cli.up import DATA_DIR, DataDirOption, checked_address
 
 EXAMPLES = {
@@ -42,7 +43,14 @@ def apiserver(
     address = checked_address(bind)
     place = DataDir(data_dir)
     with place.held(os.getpid()):
-        from shoal.cli.api_process import run_api_server  # noqa: PLC0415 - other commands do without
+        place.claim(Engine.EMBEDDED)
+        from shoal.cli.processes.api import serve_api  # noqa: PLC0415 - other commands do without
+        from shoal.cluster.apiserver.server import ApiServer, ServerOptions  # noqa: PLC0415
 
-        run_api_server(place, bind=address, port=api_port, durable=durable)
+        async def announce(server: ApiServer) -> None:
+            place.write_endpoints({"api": server.url})
+            write(f"Shoal is ready: api {server.url}, kubeconfig {shortest(server.kubeconfig)}\n")
+
+        options = ServerOptions(data_dir=place.path, bind=address, port=api_port, durable=durable)
+        serve_api(options, once_serving=announce)
     write("Shoal is stopped\n")

@@ -12,9 +12,23 @@ from typing import Annotated, Any
 import typer
 
 from shoal import __version__
-from shoal.cli import apiserver, crds, down, output, status, up, version
+from shoal.cli import (
+    apiserver,
+    crds,
+    demo,
+    down,
+    operator,
+    output,
+    scheduler,
+    scheduling,
+    status,
+    up,
+    version,
+    webhooks,
+)
 
 SETTING_UP = "Setting up a cluster"
+ON_KUBERNETES = "On a Kubernetes cluster"
 ABOUT = "About Shoal"
 
 EXAMPLES = {
@@ -64,9 +78,27 @@ def _add(command: Callable[..., Any], *, panel: str, examples: Mapping[str, str]
     app.command(rich_help_panel=panel, epilog=_examples(examples))(command)
 
 
+def _add_scheduler() -> None:
+    """A command that is a group too: `shoal scheduler` runs it, `shoal scheduler replay` looks at what it did."""
+    group = typer.Typer(rich_markup_mode="rich", context_settings={"help_option_names": ["-h", "--help"]})
+    group.callback(
+        cls=scheduler.SchedulerGroup,
+        invoke_without_command=True,
+        epilog=_examples(scheduler.EXAMPLES),
+        context_settings=dict(scheduler.SETTINGS),
+    )(scheduler.scheduler)
+    group.command(epilog=_examples(scheduling.REPLAY_EXAMPLES))(scheduling.replay)
+    app.add_typer(group, name="scheduler", rich_help_panel=ON_KUBERNETES)
+
+
 _add(up.up, panel=SETTING_UP, examples=up.EXAMPLES)
 _add(down.down, panel=SETTING_UP, examples=down.EXAMPLES)
 _add(status.status, panel=SETTING_UP, examples=status.EXAMPLES)
+_add(demo.demo, panel=SETTING_UP, examples=demo.EXAMPLES)
 _add(apiserver.apiserver, panel=SETTING_UP, examples=apiserver.EXAMPLES)
 _add(crds.crds, panel=SETTING_UP, examples=crds.EXAMPLES)
+_add(operator.operator, panel=ON_KUBERNETES, examples=operator.EXAMPLES)
+_add_scheduler()
+_add(scheduling.explain, panel=ON_KUBERNETES, examples=scheduling.EXPLAIN_EXAMPLES)
+_add(webhooks.webhooks, panel=ON_KUBERNETES, examples=webhooks.EXAMPLES)
 _add(version.version, panel=ABOUT, examples=version.EXAMPLES)

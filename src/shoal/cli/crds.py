@@ -1,4 +1,4 @@
-"""``shoal crds``: prints the CustomResourceDefinitions of every kind that Shoal serves."""
+"""``shoal crds``: prints the CustomResourceDefinitions of every kind that Shoal serves, or writes for others."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ EXAMPLES = {
     "shoal crds | kubectl apply --server-side -f -": "Install every kind",
     "shoal crds --group kai.scheduler": "Print the kinds of one group",
     "shoal crds --kind Queue --kind PodGroup -o json": "Print two kinds as JSON",
+    "shoal crds --group scheduling.volcano.sh": "Print the kinds of another scheduler",
 }
 
 
@@ -26,14 +27,17 @@ def crds(
 ) -> None:
     """Print the definitions of Shoal's kinds, ready for kubectl apply.
 
-    The same version of Shoal always prints the same bytes.
+    Kinds of other schedulers and drivers are printed where they are asked for by their group, or by a kind that Shoal
+    has not: who installs those brings the definitions. The same version of Shoal always prints the same bytes.
     """
-    from shoal.api.definitions import ALL  # noqa: PLC0415 - importing every API group takes longer than --help should
+    from shoal.api.definitions import ALL, DIALECTS  # noqa: PLC0415 - to import them takes longer than --help should
 
-    groups = _chosen("group", group or (), sorted({definition.group for definition in ALL}))
-    in_groups = [definition for definition in ALL if not groups or definition.group in groups]
-    kinds = _chosen("kind", kind or (), sorted({definition.kind for definition in in_groups}))
-    chosen = [definition for definition in in_groups if not kinds or definition.kind in kinds]
+    groups = _chosen("group", group or (), sorted({definition.group for definition in (*ALL, *DIALECTS)}))
+    own_kinds = {definition.kind for definition in ALL}
+    strangers = [definition for definition in DIALECTS if kind and definition.kind not in own_kinds]
+    offered = [definition for definition in (*ALL, *DIALECTS) if definition.group in groups] or [*ALL, *strangers]
+    kinds = _chosen("kind", kind or (), sorted({definition.kind for definition in offered}))
+    chosen = [definition for definition in offered if not kinds or definition.kind in kinds]
     show_manifests((definition.manifest() for definition in chosen), output)
 
 

@@ -6,8 +6,10 @@ ends, so it is never stale; the files beside it are only believed while it is he
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +17,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from shoal.cli.components import Engine
 from shoal.cli.exits import CommandError
 
 _LONGEST_LOOK = 1.0
+_LONGEST_SOCKET = 107
+"""What the system takes as the path of a Unix socket, in bytes."""
+_LONGEST_NAME = "agents/simulated.sock"
+_WRITTEN_BEFORE = frozenset({"images.yaml"})
+"""What its owner may have put into the folder before anything is started there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,9 +58,17 @@ class DataDir:
         """Makes the folder, for its owner alone; one that holds something else is not touched."""
         if self.path.exists() and not self.path.is_dir():
             raise CommandError(f"the data dir {self.path} is a file: choose another --data-dir")
-        if self.path.exists() and not self._lock.exists() and any(self.path.iterdir()):
+        if self.path.exists() and not self._lock.exists() and self._holds_other_things():
             raise CommandError(f"{self.path} holds other things: choose a new or empty folder as --data-dir")
+        longest = _LONGEST_SOCKET - len(f"/{_LONGEST_NAME}")
+        if len(bytes(self.path)) > longest:
+            raise CommandError(
+                f"the path {self.path} is too long for sockets in it ({len(bytes(self.path))} bytes, at most {longest} "
+                "are possible): choose a shorter --data-dir"
+            )
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not os.access(self.path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "The data dir cannot be written", str(self.path))
         self._lock.touch(mode=0o600)
         self.log.parent.mkdir(exist_ok=True, mode=0o700)
 
@@ -71,9 +87,9 @@ class DataDir:
                     )
                 time.sleep(0.02)
             self._forget()
-            lock.truncate(0)
-            lock.write(str(pid))
-            lock.flush()
+            with _naming(self._lock):
+                lock.truncate(0)
+                os.write(lock.fileno(), str(pid).encode())
             try:
                 yield
             finally:
@@ -106,6 +122,31 @@ class DataDir:
         """How the processes are, as the supervisor saw them last."""
         return [PartState(**part) for part in _read_json(self._parts) or []]
 
+    def engine(self, wanted: Engine | None) -> Engine:
+        """What serves the API on these data: what they were made with, or else what is wanted now."""
+        made_with = self._engine.read_text().strip() if self._engine.exists() else None
+        if made_with is None:
+            return wanted or Engine.EMBEDDED
+        if made_with not in list(Engine):
+            raise CommandError(
+                f"{self.path} was made with an engine {made_with!r} that this version of Shoal does not know: "
+                "use the version that made it, or choose another --data-dir"
+            )
+        if wanted not in (None, made_with):
+            raise CommandError(
+                f"{self.path} was made with --engine {made_with}: start it with that, or choose another --data-dir"
+            )
+        return Engine(made_with)
+
+    def claim(self, engine: Engine) -> None:
+        """Notes what makes these data: to be called once nothing keeps it from being started."""
+        if not self._engine.exists():
+            _write(self._engine, f"{engine}\n")
+
+    @property
+    def _engine(self) -> Path:
+        return self.path / "engine"
+
     @property
     def _lock(self) -> Path:
         return self.path / "lock"
@@ -117,6 +158,9 @@ class DataDir:
     @property
     def _parts(self) -> Path:
         return self.path / "parts.json"
+
+    def _holds_other_things(self) -> bool:
+        return any(entry.name not in _WRITTEN_BEFORE for entry in self.path.iterdir())
 
     def _forget(self) -> None:
         for path in (self._endpoints, self._parts):
@@ -132,9 +176,27 @@ def _taken(lock: IO[str], kind: int) -> bool:
 
 
 def _write_json(path: Path, value: Any) -> None:
+    _write(path, json.dumps(value, indent=2) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    """Writes a file in one step: it is there whole or not at all."""
     unfinished = path.with_name(f".{path.name}.unfinished")
-    unfinished.write_text(json.dumps(value, indent=2) + "\n")
-    unfinished.replace(path)
+    try:
+        with _naming(path):
+            unfinished.write_text(text)
+            unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Names the file where it cannot be written: the system's own error says only that something could not."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _read_json(path: Path) -> Any:

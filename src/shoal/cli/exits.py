@@ -29,6 +29,7 @@ class ExitCode(enum.IntEnum):
 
 _CODES = {
     "asyncio.exceptions.CancelledError": ExitCode.CANCELLED,
+    "shoal.cluster.apiserver.storage.errors.StorageFailed": ExitCode.SYSTEM,
     "shoal.kube.errors.ApiError": ExitCode.REFUSED,
     "shoal.kube.errors.ConnectionFault": ExitCode.SYSTEM,
 }
@@ -37,6 +38,10 @@ _CODES = {
 
 class CommandError(Exception):
     """A command could not do its work; the message is all that a person needs to know."""
+
+    def __init__(self, message: str, *, code: int = ExitCode.FAILED) -> None:
+        self.code = ExitCode(code)
+        super().__init__(message)
 
 
 def run(app: typer.Typer, arguments: Sequence[str]) -> int:
@@ -58,11 +63,25 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
     return code
 
 
+def cause_of(error: BaseException) -> BaseException:
+    """What is behind an error: where a group of tasks failed, the first failure."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def is_for_people(error: BaseException) -> bool:
+    """Whether an error's sentence says what is wrong; of others only a traceback does, for they are defects."""
+    return isinstance(error, OSError) or _is_ours(error)
+
+
 def code_of(error: BaseException) -> ExitCode:
     """The exit code that an error means."""
     match error:
         case KeyboardInterrupt() | typer.Abort():
             return ExitCode.CANCELLED
+        case CommandError():
+            return error.code
         case OSError():
             return ExitCode.SYSTEM
         case typer.TyperException(exit_code=ExitCode.USAGE):
@@ -92,8 +111,7 @@ def sentence_of(error: BaseException) -> str:
 
 
 def _ended(error: BaseException, *, wants_traceback: bool) -> int:
-    while isinstance(error, BaseExceptionGroup):  # a group of tasks failed: the first failure is the cause
-        error = error.exceptions[0]
+    error = cause_of(error)
     if isinstance(error, typer.Exit):
         return error.exit_code
     if _reader_went_away(error):

@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 _NUMBER_TO_SOME = re.compile(r"[-+.]*[0-9][-+._0-9a-fA-FxXoO]*")
@@ -67,6 +68,12 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
+def shortest(path: Path) -> Path:
+    """A path as a person in this folder would write it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def to_json(value: Any) -> str:
     """JSON for people and machines, in the order given."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
@@ -81,7 +88,7 @@ def to_yaml(documents: Iterable[Any]) -> str:
             return True
 
     def text_node(dumper: Any, text: str) -> Any:
-        style = "'" if _NUMBER_TO_SOME.fullmatch(text) else None
+        style = "'" if _NUMBER_TO_SOME.fullmatch(text) else "|" if "\n" in text else None
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Dumper.add_representer(str, text_node)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import enum
 import ipaddress
 import os
 import signal
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli.components import Component, Engine, PodNetwork, chosen_components
 from shoal.cli.data_dir import DataDir
-from shoal.cli.exits import CommandError, ExitCode
 from shoal.cli.output import write
+
+if TYPE_CHECKING:
+    from shoal.cluster.node.simulated.pools import Pool
 
 EXAMPLES = {
     "shoal up": "Start, and stop with Ctrl-C",
     "shoal up --detach && shoal status": "Start in the background",
+    "shoal up --sim 16x8:H100 --sim 4x0": "With 16 simulated nodes of 8 GPUs and 4 of none",
     "kubectl --kubeconfig .shoal/kubeconfig get queues": "Use it from another terminal",
     "shoal up --data-dir /tmp/try --api-port 0": "Start a second one, on any free port",
 }
@@ -30,24 +32,49 @@ DataDirOption = Annotated[
 ]
 
 
-class Engine(enum.StrEnum):
-    """What serves the Kubernetes API."""
-
-    EMBEDDED = "embedded"
-    KUBE = "kube"
+def _port(name: str, serves: str) -> Any:
+    return typer.Option(name, min=0, max=65535, metavar="PORT", help=f"{serves}; 0 means any free port.")
 
 
 def up(
-    engine: Annotated[
-        Engine, typer.Option("--engine", help="kube runs a real kube-apiserver and etcd; embedded is to come.")
-    ] = Engine.KUBE,
     data_dir: DataDirOption = DATA_DIR,
     bind: Annotated[
         str, typer.Option("--bind", metavar="ADDRESS", help="The IP address that servers listen on.")
     ] = "127.0.0.1",
-    api_port: Annotated[
-        int, typer.Option("--api-port", min=0, max=65535, help="The Kubernetes API's port; 0 means any free one.")
-    ] = 7443,
+    api_port: Annotated[int, _port("--api-port", "The Kubernetes API")] = 7443,
+    http_port: Annotated[int, _port("--http-port", "The portal: a plain page until there is one")] = 8099,
+    plugin_port: Annotated[int, _port("--plugin-port", "The scheduler's plugin server with the visualizer")] = 8081,
+    metrics_port: Annotated[int, _port("--metrics-port", "Metrics of all components")] = 8097,
+    health_port: Annotated[int, _port("--health-port", "/healthz and /readyz")] = 8096,
+    sim: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sim", metavar="NODESxGPUS[:MODEL]", help="Simulated nodes, such as 16x8:H100; may be repeated."
+        ),
+    ] = None,
+    no_local_node: Annotated[
+        bool, typer.Option("--no-local-node", help="Do not run pods on this machine: have no node local.")
+    ] = False,
+    pod_network: Annotated[
+        PodNetwork,
+        typer.Option(
+            "--pod-network",
+            help="Where pods on this machine live: private gives each an address of its own, and nothing leaves that "
+            "network; host is the machine's own network, and its ports.",
+        ),
+    ] = PodNetwork.PRIVATE,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="COMPONENT,…", help=f"Run these alone: {', '.join(Component)}."),
+    ] = None,
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            "--engine",
+            help="What serves the API: embedded needs nothing; kube is a real kube-apiserver and etcd. "
+            "Otherwise what the data dir was made with, or embedded.",
+        ),
+    ] = None,
     kube_binaries: Annotated[
         list[Path] | None,
         typer.Option(
@@ -55,31 +82,61 @@ def up(
             metavar="DIR",
             exists=True,
             file_okay=False,
-            help="A folder with etcd and kube-apiserver, may be repeated; otherwise PATH and then the cache that "
-            "make kube-binaries fills are searched.",
+            help="For --engine kube: a folder with etcd and kube-apiserver, may be repeated; otherwise PATH and then "
+            "the cache that make kube-binaries fills are searched.",
+        ),
+    ] = None,
+    scheduler_conf: Annotated[
+        Path | None,
+        typer.Option("--scheduler-conf", metavar="FILE", help="The scheduler's configuration file, in KAI's form."),
+    ] = None,
+    visualizer_auth: Annotated[
+        Path | None,
+        typer.Option(
+            "--visualizer-auth",
+            metavar="FILE",
+            help="Bearer tokens for the visualizer, one a line; otherwise nobody needs one.",
         ),
     ] = None,
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Return once it is ready; shoal down stops it.")
     ] = False,
-    ready_descriptor: Annotated[int | None, typer.Option("--ready-descriptor", hidden=True)] = None,
 ) -> None:
-    """Start Shoal on this machine: a Kubernetes API with Shoal's kinds.
+    """Start Shoal on this machine: a Kubernetes cluster with Shoal's kinds.
 
     Says "Shoal is ready" when all of it is. Ctrl-C or SIGTERM stops it.
     What it holds stays in the data dir, also after a crash.
     """
-    if engine is Engine.EMBEDDED:
-        raise typer.BadParameter("embedded is not available yet: use --engine kube", param_hint="--engine")
     checked_address(bind)
     if data_dir == Path():
         raise typer.BadParameter("name a folder of its own, such as .shoal", param_hint="--data-dir")
+    components = chosen_components(only)
+    pools = tuple(map(_pool, sim or ()))
     place = DataDir(data_dir)
+    once_ready: Callable[[str], None] | None = None
     if detach:
-        folders = [f"--kube-binaries={folder.absolute()}" for folder in kube_binaries or ()]
-        _detached(place, [f"--engine={engine}", f"--bind={bind}", f"--api-port={api_port}", *folders])
-    else:
-        _foreground(place, bind=bind, api_port=api_port, kube_binaries=kube_binaries or [], ready=ready_descriptor)
+        once_ready = _detached(place)
+        if once_ready is None:
+            return
+    from shoal.cli.starting import Wish, start  # noqa: PLC0415 - other commands do without
+
+    wish = Wish(
+        bind=bind,
+        api_port=api_port,
+        http_port=http_port,
+        plugin_port=plugin_port,
+        metrics_port=metrics_port,
+        health_port=health_port,
+        pools=pools,
+        has_local_node=not no_local_node,
+        pod_network=pod_network,
+        components=components,
+        engine=engine,
+        kube_binaries=tuple(kube_binaries or ()),
+        scheduler_conf=scheduler_conf,
+        visualizer_auth=visualizer_auth,
+    )
+    start(wish, place, once_ready=once_ready or write)
 
 
 def checked_address(bind: str) -> str:
@@ -91,81 +148,56 @@ def checked_address(bind: str) -> str:
     return bind
 
 
-def _foreground(place: DataDir, *, bind: str, api_port: int, kube_binaries: list[Path], ready: int | None) -> None:
-    from shoal.cli.supervisor import stopping_on_signals, supervise  # noqa: PLC0415 - other commands do without
+def _pool(text: str) -> Pool:
+    from shoal.cluster.node.simulated.pools import InvalidPool, Pool  # noqa: PLC0415 - most starts do without
 
-    is_ready = False
-    with stopping_on_signals():
-        from shoal.api.definitions import ALL  # noqa: PLC0415
-        from shoal.cluster.kubernetes import RealKubernetes, StartFailed, find_binaries  # noqa: PLC0415
-
-        binaries = find_binaries(kube_binaries)
-        if binaries.kube_controller_manager is None:
-            sys.stderr.write(
-                "shoal: no kube-controller-manager was found: Jobs, Deployments and deletion will not work\n"
-            )
-        cluster = RealKubernetes(
-            binaries,
-            place.path,
-            bind=bind,
-            port=api_port,
-            controller_manager=binaries.kube_controller_manager is not None,
-            definitions=[definition.manifest() for definition in ALL],
-        )
-
-        def announce() -> None:
-            nonlocal is_ready
-            is_ready = True
-            line = f"Shoal is ready: api {cluster.server}, kubeconfig {shortest(cluster.kubeconfig)}\n"
-            write(line)
-            if ready is not None:
-                os.write(ready, line.encode())
-                os.close(ready)
-
-        try:
-            supervise(cluster, place, announce=announce)
-        except StartFailed as error:
-            sys.stderr.write(f"{error.tail}\n")
-            raise CommandError(f"{error.part} {error.what}: the end of its log {error.log} is above") from error
-    if not is_ready:
-        raise typer.Exit(ExitCode.CANCELLED)
-    write("Shoal is stopped\n")
+    try:
+        return Pool.parse(text)
+    except InvalidPool as error:
+        raise typer.BadParameter(str(error), param_hint="--sim") from error
 
 
-def _detached(place: DataDir, options: list[str]) -> None:
-    """Starts this command again in a session of its own, and waits until it says that it is ready."""
+def _detached(place: DataDir) -> Callable[[str], None] | None:
+    """Goes on as two: one in a session of its own, which gets what to call once it is ready, and one that waits for
+    that, and gets None. Until then what the first one says is seen here, and from then on it is in the log.
+    """
     place.make()
     reading, writing = os.pipe()
-    with os.fdopen(reading, "rb") as said, place.log.open("ab") as log:
-        log_start = log.tell()
-        program = "import sys; from shoal.cli import main; sys.exit(main())"
-        command = ["up", f"--data-dir={place.path}", f"--ready-descriptor={writing}", *options]
-        child = subprocess.Popen(  # noqa: S603 - ourselves
-            [sys.executable, "-c", program, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=[writing],
-            start_new_session=True,
-        )
-        os.close(writing)
-        try:
+    log = os.open(place.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.setsid()
+        _replace(0, os.open(os.devnull, os.O_RDONLY))
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+        def once_ready(line: str) -> None:
+            _replace(2, os.dup(log))
+            _replace(1, log)
+            write(line)
+            os.write(writing, line.encode())
+            os.close(writing)
+
+        return once_ready
+    os.close(writing)
+    os.close(log)
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with os.fdopen(reading, "rb") as said:
             line = said.readline().decode()
-        except KeyboardInterrupt:
-            child.send_signal(signal.SIGTERM)
-            child.wait()
-            raise
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it runs, or has ended: there is nothing left to cancel
+    except KeyboardInterrupt:
+        os.kill(child, signal.SIGTERM)
+        os.waitpid(child, 0)
+        raise
     if not line:
-        code = child.wait()
-        with place.log.open("rb") as log:
-            log.seek(log_start)
-            sys.stderr.write(log.read().decode(errors="replace"))
-        raise typer.Exit(code if code > 0 else 1)
-    child.returncode = 0  # it goes on without us, which is no leak to warn about
+        _, status = os.waitpid(child, 0)
+        raise typer.Exit(max(os.waitstatus_to_exitcode(status), 1))
     write(line)
+    return None
 
 
-def shortest(path: Path) -> Path:
-    """As a person in this folder would write it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+def _replace(stream: int, by: int) -> None:
+    os.dup2(by, stream)
+    os.close(by)

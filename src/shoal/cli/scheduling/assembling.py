@@ -1,0 +1,158 @@
+"""From KAI's flags and configuration file to a scheduler in a manager, with the routes of its plugin server."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+from aiohttp import web
+
+from shoal.cli.exits import CommandError, ExitCode
+from shoal.kube import Manager
+from shoal.scheduler.binding import RESERVATION_IMAGE, BindingSettings, ReservationSettings
+from shoal.scheduler.configuration import (
+    Configuration,
+    ConfigurationError,
+    EngineSetup,
+    SchedulerOptions,
+    configuration_of,
+    engine_setup,
+    parse_arguments,
+    read_configuration,
+)
+from shoal.scheduler.everything import SchedulerSettings, add_everything, add_scheduler
+from shoal.scheduler.explaining import explain_routes
+from shoal.scheduler.grouper import GrouperSettings
+from shoal.scheduler.plugins import installed_names, load_plugins
+from shoal.scheduler.queues import QueueSettings
+from shoal.scheduler.shares.usage import InvalidUsageSettings, UsageSettings, usage_settings
+from shoal.scheduler.snapshots import configuration_document, parameters_of, snapshot_routes, watched_sources
+from shoal.scheduler.snapshots.modelling import mirror_settings
+from shoal.scheduler.watching.cycles import CycleSettings
+from shoal.visualizer import Publisher, bearer_tokens, catch_all, routes, take_short_turns
+
+log = structlog.get_logger("shoal.scheduler")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What was asked of a scheduler, read and checked."""
+
+    options: SchedulerOptions
+    configuration: Configuration
+    engine: EngineSetup
+    tokens: tuple[str, ...]
+    """Who may read what the plugin server shows; everybody where there are none."""
+    reservations: ReservationSettings
+    """The pods that hold GPUs which others share."""
+    usage: UsageSettings | None = None
+    """Which past of queues counts when they are given their shares."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginServer:
+    """What a scheduler answers over HTTP, and the views that it publishes there."""
+
+    routes: list[web.RouteDef]
+    publisher: Publisher
+
+
+def read_setup(
+    arguments: Sequence[str], visualizer_auth: Path | None = None, *, reservation_image: str = RESERVATION_IMAGE
+) -> Setup:
+    """Reads KAI's flags and the files that they name."""
+    try:
+        options = parse_arguments(arguments)
+        configuration = _configuration(options)
+        engine = engine_setup(configuration, options)
+    except ConfigurationError as error:
+        raise CommandError(str(error), code=ExitCode.USAGE) from error
+    return Setup(
+        options=options,
+        configuration=configuration,
+        engine=engine,
+        tokens=_tokens(visualizer_auth),
+        reservations=ReservationSettings(image=reservation_image, app_label=options.resource_reservation_app_label),
+        usage=_usage(configuration),
+    )
+
+
+def add_all(manager: Manager, setup: Setup, *, only_scheduler: bool = False) -> PluginServer:
+    """Adds the scheduler to a manager; gives what its plugin server answers."""
+    options, engine = setup.options, setup.engine
+    for remark in engine.remarks:
+        log.warning(remark)
+    mirror = mirror_settings(options, engine)
+    publisher = Publisher()
+    settings = SchedulerSettings(
+        mirror=mirror,
+        engine=engine.settings,
+        cycles=CycleSettings(
+            period=options.schedule_period, actions=engine.actions, plugins=load_plugins(engine.plugins)
+        ),
+        grouper=GrouperSettings(
+            scheduler_names=mirror.grouped,
+            queue_label=options.queue_label_key,
+            node_pool_label=options.node_pool_label_key,
+        ),
+        binding=BindingSettings(reservations=setup.reservations),
+        queues=QueueSettings(metrics_namespace=options.metrics_namespace),
+        metrics_namespace=options.metrics_namespace,
+        usage=setup.usage,
+    )
+    sources = watched_sources(manager)
+    added = (add_scheduler if only_scheduler else add_everything)(manager, settings, publisher.publish)
+    auth = bearer_tokens(setup.tokens) if setup.tokens else None
+    take_short_turns()
+    answers = [
+        *routes(publisher, auth),
+        *explain_routes(added.questions, task_of=added.mirror.task, pod_of=added.mirror.pod, accepts=auth),
+        *snapshot_routes(
+            sources,
+            added.questions,
+            config=configuration_document(setup.configuration),
+            parameters=parameters_of(options),
+            accepts=auth,
+        ),
+        catch_all(),
+    ]
+    return PluginServer(answers, publisher)
+
+
+def _configuration(options: SchedulerOptions) -> Configuration:
+    if not options.scheduler_conf:
+        return configuration_of({}, source="the built-in configuration")
+    file = Path(options.scheduler_conf)
+    try:
+        return read_configuration(file.read_bytes(), source=str(file), third_party=installed_names())
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CommandError(
+            f"--scheduler-conf {file}: {why}: name a file that can be read", code=ExitCode.USAGE
+        ) from error
+
+
+def _usage(configuration: Configuration) -> UsageSettings | None:
+    if configuration.usage is None:
+        return None
+    try:
+        return usage_settings(configuration.usage, environment=os.environ, now=time.time())
+    except InvalidUsageSettings as error:
+        raise CommandError(f"{configuration.source}: usageDBConfig: {error}", code=ExitCode.USAGE) from error
+
+
+def _tokens(file: Path | None) -> tuple[str, ...]:
+    if file is None:
+        return ()
+    try:
+        found = tuple(line.strip() for line in file.read_text().splitlines() if line.strip())
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CommandError(f"--visualizer-auth {file}: {why}: name a file with tokens", code=ExitCode.USAGE) from error
+    if not found:
+        raise CommandError(f"--visualizer-auth {file}: holds no token: write one a line", code=ExitCode.USAGE)
+    return found

@@ -1,0 +1,142 @@
+"""The files of deploy/ are what the code makes, and hang together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from shoal.cli import deployment
+from shoal.scheduler.configuration import configuration_of, parse_arguments, read_configuration
+from tests.support.command import shoal
+
+FOLDER = Path(__file__).parents[2] / "deploy"
+FILES = {file.stem: file for file in sorted(FOLDER.glob("*.yaml"))}
+OBJECTS: dict[str, list[dict[str, Any]]] = {
+    name: list(yaml.safe_load_all(file.read_text())) for name, file in FILES.items()
+}
+DEPLOYMENTS = {
+    each["metadata"]["name"]: (name, each)
+    for name, objects in OBJECTS.items()
+    for each in objects
+    if each["kind"] == "Deployment"
+}
+files = pytest.mark.parametrize("file", FILES)
+deployments = pytest.mark.parametrize("name", DEPLOYMENTS)
+
+
+def of_kind(file: str, kind: str) -> list[dict[str, Any]]:
+    return [each for each in OBJECTS[file] if each["kind"] == kind]
+
+
+def container(name: str) -> dict[str, Any]:
+    [only] = DEPLOYMENTS[name][1]["spec"]["template"]["spec"]["containers"]
+    return dict(only)
+
+
+def test_there_is_a_file_for_each_of_the_two() -> None:
+    assert list(FILES) == ["operator", "scheduler"]
+
+
+@files
+def test_a_file_is_what_the_code_makes(file: str) -> None:
+    assert FILES[file].read_text() == deployment.text(file), "make manifests writes it anew"
+
+
+@deployments
+def test_the_image_names_no_registry(name: str) -> None:
+    assert container(name)["image"] == "shoal:latest"
+
+
+@deployments
+def test_a_command_has_the_flags_it_is_given(name: str) -> None:
+    program, command, *arguments = container(name)["command"]
+    assert program == "shoal"
+    asked = shoal(command, "--help")
+    assert asked.returncode == 0
+    own = [each for each in arguments if each.startswith("--") and each.partition("=")[0] in asked.stdout]
+    if command == "scheduler":
+        parse_arguments([each for each in arguments if each not in own])  # KAI's, which are read by other rules
+    else:
+        assert own == [each for each in arguments if each.startswith("--")]
+
+
+@deployments
+def test_a_deployment_finds_its_own_pods_and_uses_the_account_that_has_the_rights(name: str) -> None:
+    file, deployed = DEPLOYMENTS[name]
+    spec = deployed["spec"]
+    assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
+    [account] = of_kind(file, "ServiceAccount")
+    assert spec["template"]["spec"]["serviceAccountName"] == account["metadata"]["name"]
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        [binding] = of_kind(file, kind)
+        [subject] = binding["subjects"]
+        assert (subject["name"], subject["namespace"]) == (
+            account["metadata"]["name"],
+            account["metadata"]["namespace"],
+        )
+
+
+SERVICES = {
+    "shoal-webhooks": {443: 9443},
+    "kai-admission": {443: 9443},
+    "kai-scheduler-default": {8080: 8080, 8081: 8081},
+}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_leads_to_the_ports_of_its_deployment(name: str) -> None:
+    file, deployed = DEPLOYMENTS[name]
+    [service] = [each for each in of_kind(file, "Service") if each["metadata"]["name"] == name]
+    assert service["spec"]["selector"].items() <= deployed["spec"]["template"]["metadata"]["labels"].items()
+    ports = {each["name"]: each["containerPort"] for each in container(name)["ports"]}
+    assert {each["port"]: ports[each["targetPort"]] for each in service["spec"]["ports"]} == SERVICES[name]
+
+
+def test_every_service_is_looked_at() -> None:
+    assert {each["metadata"]["name"] for file in FILES for each in of_kind(file, "Service")} == set(SERVICES)
+
+
+@pytest.mark.parametrize(("name", "side"), [("shoal-webhooks", "gangs"), ("kai-admission", "scheduler")])
+def test_webhooks_are_told_their_service_and_leave_the_other_side_to_others(name: str, side: str) -> None:
+    command = container(name)["command"]
+    assert command[command.index("--service") + 1] == name
+    assert command[command.index("--only") + 1] == side
+
+
+@deployments
+def test_probes_ask_ports_that_answer(name: str) -> None:
+    ports = {each["name"]: each["containerPort"] for each in container(name)["ports"]}
+    for probe in ("livenessProbe", "readinessProbe"):
+        asked = container(name)[probe]["httpGet"]
+        expected = (8080, "/metrics") if name == deployment.SCHEDULER else (8081, "z")
+        assert (ports[asked["port"]], asked["path"][-len(expected[1]) :]) == expected
+
+
+@files
+def test_everything_is_in_one_namespace(file: str) -> None:
+    [namespace] = [each["metadata"]["name"] for each in of_kind(file, "Namespace")]
+    assert {each["metadata"].get("namespace", namespace) for each in OBJECTS[file]} == {namespace}
+    assert OBJECTS[file][0]["kind"] == "Namespace", "or the rest is refused"
+
+
+def test_the_scheduler_finds_its_configuration_and_it_says_what_is_built_in() -> None:
+    [found] = of_kind("scheduler", "ConfigMap")
+    pod = DEPLOYMENTS[deployment.SCHEDULER][1]["spec"]["template"]["spec"]
+    [volume], [mount] = pod["volumes"], container(deployment.SCHEDULER)["volumeMounts"]
+    assert (volume["name"], volume["configMap"]["name"]) == (mount["name"], found["metadata"]["name"])
+    [file] = found["data"]
+    assert f"--scheduler-conf={mount['mountPath']}/{file}" in container(deployment.SCHEDULER)["command"]
+    said = read_configuration(found["data"][file].encode(), source="x")
+    assert said == configuration_of({}, source="x")
+
+
+def test_the_scheduler_holds_its_lease_where_it_may() -> None:
+    _, _, *arguments = container(deployment.SCHEDULER)["command"]
+    options = parse_arguments([each for each in arguments if not each.startswith("--plugin-server-host")])
+    [role] = of_kind("scheduler", "Role")
+    assert options.leader_elect
+    assert role["metadata"]["namespace"] == options.namespace
+    assert any("leases" in rule["resources"] for rule in role["rules"])

@@ -1,0 +1,37 @@
+"""``usageDBConfig`` and ``--metrics-namespace``, from the command line to the scheduler's settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shoal.cli.exits import CommandError
+from shoal.cli.scheduling.assembling import read_setup
+from shoal.scheduler.shares.usage.windows import Sliding
+
+CONFIG = """
+usageDBConfig:
+  clientType: builtin
+  connectionString: {directory}
+  usageParams: {{windowSize: 2h}}
+"""
+
+
+def test_the_past_that_counts_is_read_from_the_configuration_file(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(CONFIG.format(directory=tmp_path / "usage"))
+    usage = read_setup([f"--scheduler-conf={file}"]).usage
+    assert usage is not None
+    assert (usage.directory, usage.window) == (tmp_path / "usage", Sliding(7200.0))
+
+
+def test_by_default_no_past_counts() -> None:
+    assert read_setup([]).usage is None
+
+
+def test_a_past_that_cannot_be_meant_is_refused_with_its_file_and_field(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(CONFIG.format(directory="usage"))
+    with pytest.raises(CommandError, match=r"config\.yaml: usageDBConfig: connectionString 'usage' is no directory"):
+        read_setup([f"--scheduler-conf={file}"])

@@ -1,0 +1,66 @@
+"""``shoal up --engine kube``: the same on a real kube-apiserver and etcd."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shoal.cluster.kubernetes import Binaries
+from tests.support.kube_fixture import kubectl_for
+from tests.support.shoal_up import Shoal
+from tests.support.waiting import is_alive, wait_until
+
+pytestmark = pytest.mark.slow
+
+KUBERNETES = ["etcd", "kube-apiserver", "kube-controller-manager"]
+
+
+@pytest.fixture
+def shoal(binaries: Binaries, tmp_path: Path) -> Iterator[Shoal]:
+    folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
+    shoal = Shoal(tmp_path / "data", "--engine=kube", *(f"--kube-binaries={folder}" for folder in folders))
+    yield shoal
+    shoal("down")
+
+
+def test_pods_run_on_simulated_nodes(shoal: Shoal, tmp_path: Path) -> None:
+    with shoal.foreground("--sim=2x8:H100") as (process, line):
+        assert line.startswith("Shoal is ready")
+        assert [part["name"] for part in shoal.status()["parts"]] == [
+            "supervisor", "kubernetes", "controllers", "scheduler", "portal", *KUBERNETES,
+        ]  # fmt: skip
+        kubectl = kubectl_for(shoal.kubeconfig, tmp_path / "cache")
+        kubectl("create", "deployment", "one", "--image=none")
+        wait_until(lambda: shoal.status()["pods"] == {"Running": 1}, "the deployment's pod to run")
+        children = shoal.pids()
+        process.terminate()
+        assert process.wait(10) == 0
+        assert not any(is_alive(pid) for pid in children)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "kube-apiserver",
+        "kubernetes",
+        "etcd",
+        "kube-controller-manager",
+    ],
+)
+def test_a_part_that_dies_is_started_again_and_status_says_so(shoal: Shoal, name: str) -> None:
+    with shoal.foreground():
+        os.kill(shoal.part(name)["pid"], signal.SIGKILL)
+        wait_until(lambda: shoal.part(name)["restarts"] == 1, f"{name} to be started again")
+        wait_until(lambda: shoal("status").returncode == 0, "Shoal to be ready again")
+
+
+def test_killed_its_parts_end(shoal: Shoal) -> None:
+    with shoal.foreground() as (process, _):
+        children = shoal.pids()
+        process.kill()
+        process.wait()
+        wait_until(lambda: not any(is_alive(pid) for pid in children), "all parts to end", within=10)
