@@ -49,6 +49,8 @@ def companions(binaries: Binaries, server: Embedded, data_dir: Path) -> Iterator
         authority_key=keyring.authority_key,
         serving_certificate=certificate,
         serving_key=key,
+        kubelet_client_certificate=data_dir / "unused",
+        kubelet_client_key=data_dir / "unused",
         service_account_key=keyring.service_account_key,
         tokens=data_dir / "unused",
         token_webhook=data_dir / "unused",

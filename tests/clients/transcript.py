@@ -1,4 +1,5 @@
-"""Plays a script of kubectl commands against a server and writes down what they said, less what differs by run.
+"""Plays a script of kubectl and helm commands against a server and writes down what they said, less what differs by
+run.
 
 A script is a text file: commands first, one a line, as a shell would take them; then files, each after a line with its
 name between dashes. ``@ns`` stands for the script's own namespace, and names what the script makes outside of it.
@@ -44,12 +45,13 @@ class Script:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a script is played: which kubectl, signed in where, in which folder of its own."""
+    """Where a script is played: which kubectl and helm, signed in where, in which folder of its own."""
 
     binary: Path
     kubeconfig: Path
     folder: Path
     namespace: str
+    helm: Path | None = None
 
     def play(self, script: Script) -> str:
         """The transcript."""
@@ -66,22 +68,23 @@ class Place:
         while _VARIABLE.match(words[0]):
             name, _, value = words.pop(0).partition("=")
             variables[name] = value
-        assert words[0] == "kubectl", f"a script runs kubectl alone: {command}"
+        assert words[0] in ("kubectl", "helm"), f"a script runs kubectl and helm alone: {command}"
         stdin = ""
         if "<" in words:
             stdin = (self.folder / words.pop()).read_text()
             words.pop()
-        done = self.run(*words[1:], stdin=stdin, variables=variables)
+        binary = self.helm if words[0] == "helm" else self.binary
+        done = self.run(*words[1:], stdin=stdin, variables=variables, binary=binary)
         text = f"$ {command}\n{_readable(words, done.stdout)}"
         if done.stderr:
             text += f"stderr: {done.stderr}"
         return text if done.returncode == 0 else f"{text}exit code {done.returncode}\n"
 
     def run(
-        self, *words: str, stdin: str = "", variables: dict[str, str] | None = None
+        self, *words: str, stdin: str = "", variables: dict[str, str] | None = None, binary: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.command(*words),
+            self.command(*words, binary=binary),
             cwd=self.folder,
             input=stdin,
             capture_output=True,
@@ -91,8 +94,8 @@ class Place:
             env=self.environment(variables or {}),
         )
 
-    def command(self, *words: str) -> list[str]:
-        return [str(self.binary), f"--namespace={self.namespace}", *words]
+    def command(self, *words: str, binary: Path | None = None) -> list[str]:
+        return [str(binary or self.binary), f"--namespace={self.namespace}", *words]
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """What kubectl sees of the machine: nothing of the user's own settings."""
@@ -114,11 +117,16 @@ _OTHERS_KINDS = re.compile(
 )
 
 
+# How pods name their Workload in 1.35, of which ours has the Workloads; the fields below it are indented further.
+_OTHERS_FIELDS = re.compile(r"^( *)workloadRef\t<WorkloadReference>.*\n(?:\1 +.*\n)*", re.MULTILINE)
+
+
 def _readable(words: list[str], stdout: str) -> str:
     """What a command printed, less what means nothing or is none of ours."""
     if words[1] == "explain":
         # Built-in kinds are described in Kubernetes' own prose, which we do not have.
-        lines = [line for line in stdout.splitlines() if not line.startswith("    ") or "\t<" in line]
+        told = _OTHERS_FIELDS.sub("", stdout)
+        lines = [line for line in told.splitlines() if not line.startswith("    ") or "\t<" in line]
         return "\n".join(line for line in lines if line.strip()) + "\n"
     if words[1] in ("api-resources", "api-versions"):
         return "".join(line for line in stdout.splitlines(keepends=True) if not _OTHERS_KINDS.search(line))

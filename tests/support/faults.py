@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from typing import Any
 
 import msgspec
 
+from shoal.kube import Informer
 from shoal.kube.errors import ConnectionFault
 from shoal.kube.transport import Request, Response, Stream, Transport, WebSocket
 from tests.support.scripted import status
@@ -25,6 +27,8 @@ class FaultyTransport:
         self._streams: set[_CuttableStream] = set()
         self.faults: list[Fault] = []
         self.delay: Callable[[], float] = lambda: 0.0
+        self.meanwhile: Callable[[Request], Awaitable[None]] = _nothing
+        """What happens between the decision to send a request and its arrival."""
         self.streams_opened = 0
         self.streams_cut = 0
 
@@ -35,6 +39,7 @@ class FaultyTransport:
     async def send(self, request: Request) -> Response:
         if (delay := self.delay()) > 0:
             await asyncio.sleep(delay)
+        await self.meanwhile(request)
         return self._refused(request) or await self._transport.send(request)
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
@@ -68,6 +73,23 @@ class FaultyTransport:
 
     def _refused(self, request: Request) -> Response | None:
         return next((answer for fault in self.faults if (answer := fault(request)) is not None), None)
+
+
+@contextmanager
+def behind(informer: Informer[Any]) -> Iterator[None]:
+    """Keeps what happens from an informer for the length of a block, as a slow watch does."""
+    missed: list[Any] = []
+    hear = informer.update
+    informer.update = missed.extend  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        informer.update = hear  # type: ignore[method-assign]
+        hear(missed)
+
+
+async def _nothing(request: Request) -> None:
+    return
 
 
 def sometimes(share: float, code: int, reason: str, *, seed: int, headers: Mapping[str, str] | None = None) -> Fault:

@@ -14,16 +14,16 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from shoal.api.definitions import ALL
-from shoal.cluster.kubernetes import Binaries, RealKubernetes, Refused
+from shoal.cluster.kubernetes import AdminApi, Binaries, RealKubernetes, Refused
 from tests.support import kube_binaries
 from tests.support.kubectl import Kubectl
 
-KUBE_FIXTURES = frozenset({"binaries", "kube", "kube_with_faults", "start_kube", "namespace", "kubectl"})
 NEEDED = tuple(tool for tool in kube_binaries.TOOLS if tool.name in ("kubernetes", "etcd"))
 NOT_BUILT = "real Kubernetes is not built: run make kube-binaries"
 LEFT_OUT = pytest.StashKey[int]()
@@ -58,19 +58,26 @@ def kube(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def namespace(kube: RealKubernetes, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace of the test's own, in which pods can be made; its deletion is not waited for."""
-    readable = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower().removeprefix("test_"))[:45].strip("-")
+    """A namespace of the test's own in the shared cluster."""
+    with namespace_for(request.node.name, kube.admin) as name:
+        yield name
+
+
+@contextmanager
+def namespace_for(test: str, admin: AdminApi) -> Iterator[str]:
+    """A namespace of a test's own, in which pods can be made; its deletion is not waited for."""
+    readable = re.sub(r"[^a-z0-9]+", "-", test.lower().removeprefix("test_"))[:45].strip("-")
     name = f"{readable}-{secrets.token_hex(4)}"
-    kube.admin.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    admin.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
     # The controller manager would make it a moment later; a pod made before that is refused.
     try:
         account = {"metadata": {"name": "default"}}
-        kube.admin.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
+        admin.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", account)
     except Refused as error:
         if error.status != 409:
             raise
     yield name
-    kube.admin.request("DELETE", f"/api/v1/namespaces/{name}")
+    admin.request("DELETE", f"/api/v1/namespaces/{name}")
 
 
 @pytest.fixture
@@ -107,9 +114,8 @@ def kubectl_for(kubeconfig: Path, cache: Path) -> Kubectl:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    # A parameter may have the name of a fixture without being one.
-    given = getattr(getattr(item, "callspec", None), "params", {})
-    if KUBE_FIXTURES & (set(getattr(item, "fixturenames", ())) - set(given)):
+    # All that start a real cluster start it from these, directly or by another fixture.
+    if "binaries" in getattr(item, "fixturenames", ()):
         item.add_marker("kube")
 
 

@@ -2,6 +2,7 @@
 
 Go's types know how a field is written and numbered; a real server knows how lists merge and what is served. Nothing is
 stated here but which group versions and bodies are wanted; what no server of this release serves is in by_hand.json.
+From the same facts come the schemas of types that CRDs embed.
 
     python -m tests.support.kind_tables.generate    write the tables anew
 """
@@ -12,10 +13,12 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.kind_tables import go_types, server_facts
+from shoal.api.crd import kubernetes_types
+from tests.support.kind_tables import embedded_schemas, go_types, server_facts
 from tests.support.kind_tables.server_facts import ServerFacts
 
 TABLES = Path(__file__).parents[3] / "src" / "shoal" / "cluster" / "apiserver" / "kinds" / "tables.json"
@@ -84,16 +87,38 @@ EXAMPLE_KINDS = {
 Row = dict[str, Any]
 
 
-def tables(facts: ServerFacts) -> str:
+@dataclass(frozen=True)
+class Facts:
+    """All that is known: from Go, from a server, and by hand."""
+
+    kinds: dict[str, str]
+    types: dict[str, Row]
+    schemas: dict[str, Row]
+    resources: dict[str, list[Row]]
+
+    @classmethod
+    def of(cls, server: ServerFacts) -> Facts:
+        """The facts of a server, of Go, and those that are stated by hand since neither of this release has them."""
+        by_hand = json.loads((Path(__file__).parent / "by_hand.json").read_text())
+        described = go_types.describe()
+        types, schemas = {**described["types"], **by_hand["types"]}, {**server.schemas, **by_hand["schemas"]}
+        for name, fields in by_hand["fields"].items():
+            types[name]["fields"] += fields
+            known = schemas[_openapi_name(types[name]["package"], name)]["properties"]
+            for field in fields:
+                inner = types[field["type"].removeprefix("*")]["package"], field["type"].removeprefix("*")
+                known[field["name"]] = {"allOf": [{"$ref": _openapi_name(*inner)}]}
+        return cls(described["kinds"], types, schemas, {**server.resources, **by_hand["resources"]})
+
+
+def tables(facts: Facts) -> str:
     """The text of the tables."""
-    by_hand = json.loads((Path(__file__).parent / "by_hand.json").read_text())
-    described = go_types.describe()
-    types = {name: _type_row(each) for name, each in described["types"].items()}
-    _check_messages(described["types"])
-    for name, each in described["types"].items():
-        if schema := {**facts.schemas, **by_hand["schemas"]}.get(_openapi_name(each["package"], name)):
+    types = {name: _type_row(each) for name, each in facts.types.items()}
+    _check_messages(facts.types)
+    for name, each in facts.types.items():
+        if schema := facts.schemas.get(_openapi_name(each["package"], name)):
             _add_schema(types, name, schema)
-    resources = list(_resource_rows({**facts.resources, **by_hand["resources"]}, described["kinds"]))
+    resources = list(_resource_rows(facts.resources, facts.kinds))
     wanted = BODIES + [name for row in resources for name in _types_of(row)]
     reached = sorted(_reached(types, wanted))
     resource_lines = ",\n".join(_compact(row) for row in resources)
@@ -260,9 +285,16 @@ def examples() -> str:
     return "".join(f"{_compact(each)}\n" for each in made)
 
 
+def texts() -> dict[Path, str]:
+    """Every file that is made here, and what is in it."""
+    facts = Facts.of(server_facts.of_fresh(GROUP_VERSIONS))
+    embedded = embedded_schemas.schemas(facts.schemas, facts.types)
+    return {TABLES: tables(facts), EXAMPLES: examples(), kubernetes_types.TYPES: embedded}
+
+
 def main() -> int:
-    """Writes the tables and the examples."""
-    for path, text in ((TABLES, tables(server_facts.of_fresh(GROUP_VERSIONS))), (EXAMPLES, examples())):
+    """Writes the tables, the examples and the schemas."""
+    for path, text in texts().items():
         changed = not path.exists() or path.read_text() != text
         path.write_text(text)
         print(f"kind-tables: {path.name} {'written' if changed else 'is as it was'}, {len(text) // 1000} KB")

@@ -1,0 +1,39 @@
+"""A running Shoal without a scheduler of its own for each module, and a stage on it for each test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from shoal.cluster.kubernetes import Binaries
+from tests.support.gang_stage import Stage, a_stage
+from tests.support.shoal_up import Shoal
+
+ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
+on_both_engines = pytest.mark.parametrize("shoal", ["embedded", ON_KUBE], indirect=True)
+"""For a whole module: its tests run on the embedded server, and on a real one."""
+COMPONENTS = "--only=api,controllers,gangs,nodes"
+
+
+@pytest.fixture(scope="module")
+def shoal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shoal]:
+    """Shared by the tests of a module."""
+    engine = []
+    if getattr(request, "param", "embedded") == "kube":
+        binaries: Binaries = request.getfixturevalue("binaries")
+        folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
+        engine = ["--engine=kube", *(f"--kube-binaries={folder}" for folder in folders)]
+    shoal = Shoal(tmp_path_factory.mktemp("gangs") / "data", COMPONENTS, *engine)
+    with shoal.foreground() as (process, line):
+        assert line.startswith("Shoal is ready"), f"shoal up ended ({process.wait()}): {line}"
+        yield shoal
+        process.terminate()
+        process.wait()
+
+
+@pytest.fixture
+async def stage(shoal: Shoal) -> AsyncIterator[Stage]:
+    """A namespace with a gang scheduler, and no nodes yet."""
+    async with a_stage(shoal.kubeconfig) as stage:
+        yield stage

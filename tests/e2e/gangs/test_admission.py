@@ -1,0 +1,187 @@
+"""What checks our kinds is there whenever the API is: through a killed process, another port, and a part left out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.api.core import PODS
+from shoal.api.grove import POD_CLIQUE_SETS, PodCliqueSet
+from shoal.kube import ApiError, Client, Retry
+from shoal.kube.admission.configuration import MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS
+from tests.support.cluster_client import client_to, transport_to, until
+from tests.support.shoal_up import Shoal
+from tests.support.waiting import eventually
+
+SETS = POD_CLIQUE_SETS.documents()
+WEBHOOK_TIMEOUT = 10.0
+ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
+
+
+def a_set(name: str, *, replicas: int = 0) -> dict[str, Any]:
+    pod_spec = {"containers": [{"name": "worker", "image": "busybox"}]}
+    clique = {"name": "workers", "spec": {"replicas": 2, "podSpec": pod_spec}}
+    return {"metadata": {"name": name}, "spec": {"replicas": replicas, "template": {"cliques": [clique]}}}
+
+
+@pytest.fixture(params=["embedded", ON_KUBE])
+def shoal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shoal]:
+    options = []
+    if request.param == "kube":
+        binaries = request.getfixturevalue("binaries")
+        options = [f"--kube-binaries={path.parent}" for path in (binaries.etcd, binaries.kube_apiserver)]
+    shoal = Shoal(tmp_path / "data", f"--engine={request.param}", *options)
+    yield shoal
+    shoal("down")
+
+
+@asynccontextmanager
+async def impatient(kubeconfig: Path) -> AsyncIterator[Client]:
+    """A client that tries nothing twice."""
+    async with transport_to(kubeconfig) as transport:
+        yield Client(transport, retry=Retry(within=0))
+
+
+class Creator:
+    """Makes sets, one after the other, and notes how each went."""
+
+    def __init__(self, client: Client, *, tries_again: bool) -> None:
+        self.made: list[str] = []
+        self.refused: list[str] = []
+        self._client = client
+        self._tries_again = tries_again
+        self._is_asked_to_stop = False
+
+    def stop(self) -> None:
+        self._is_asked_to_stop = True
+
+    async def work(self, prefix: str) -> None:
+        number = 0
+        while not self._is_asked_to_stop:
+            number += 1
+            await self._make(f"{prefix}-{number}")
+
+    async def _make(self, name: str) -> None:
+        async with asyncio.timeout(WEBHOOK_TIMEOUT):
+            while True:
+                try:
+                    await self._client.create(SETS, a_set(name), "default")
+                except ApiError as error:
+                    # A request that was being answered when its webhook died is refused by Kubernetes, never half-made.
+                    if self._tries_again and "failed calling webhook" in error.message:
+                        continue
+                    self.refused.append(str(error))
+                else:
+                    self.made.append(name)
+                return
+
+
+async def test_sets_can_be_made_while_the_controllers_are_killed(shoal: Shoal) -> None:
+    with shoal.foreground() as (_, line):
+        assert line.startswith("Shoal is ready")
+        async with impatient(shoal.kubeconfig) as client:
+            creator = Creator(client, tries_again="--engine=kube" in shoal.options)
+            workers = [asyncio.create_task(creator.work(f"set-{number}")) for number in range(8)]
+            for restarts in (1, 2):
+                before = len(creator.made)
+                await eventually(lambda before=before: len(creator.made) > before + 40)  # type: ignore[misc]
+                os.kill((await asyncio.to_thread(shoal.part, "controllers"))["pid"], signal.SIGKILL)
+                await until(lambda restarts=restarts: has_restarted(shoal, restarts))  # type: ignore[misc]
+            before = len(creator.made)
+            await eventually(lambda: len(creator.made) > before + 40)
+            creator.stop()
+            await asyncio.gather(*workers)
+            kept = (await client.list(POD_CLIQUE_SETS, "default")).items
+
+    assert creator.refused == []
+    assert {pcs.metadata.name for pcs in kept} == set(creator.made)
+    assert [pcs.metadata.name for pcs in kept if not is_whole(pcs)] == []
+
+
+async def has_restarted(shoal: Shoal, restarts: int) -> bool:
+    part = await asyncio.to_thread(shoal.part, "controllers")
+    return bool(part["restarts"] == restarts and part["state"] == "running")
+
+
+def is_whole(pcs: PodCliqueSet) -> bool:
+    """Whether a set got its defaults."""
+    return pcs.spec.template.termination_delay == "4h" and all(
+        clique.spec.min_available == 2 for clique in pcs.spec.template.cliques
+    )
+
+
+async def addresses(client: Client) -> dict[str, str]:
+    """Where the API server looks for each webhook of grove.io."""
+    found = [
+        webhook
+        for kind in (MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS)
+        for registration in (await client.list(kind)).items
+        for webhook in registration.content["webhooks"]
+        if webhook["name"].endswith(".webhooks.grove.io")
+    ]
+    return {webhook["name"]: webhook["clientConfig"].get("url", "") for webhook in found}
+
+
+async def test_a_part_that_is_left_out_refuses_nothing_and_comes_back(shoal: Shoal) -> None:
+    with shoal.foreground("--sim=1x0"):
+        async with client_to(shoal.kubeconfig) as client:
+            assert len(await addresses(client)) == 3
+        shoal("down")
+    with shoal.foreground("--only=api"):
+        async with impatient(shoal.kubeconfig) as client:
+            assert await addresses(client) == {}
+            made = await client.create(SETS, a_set("early", replicas=1), "default")
+            assert "terminationDelay" not in made.content["spec"]["template"]
+        shoal("down")
+    with shoal.foreground("--sim=1x0"):
+        async with client_to(shoal.kubeconfig) as client:
+            assert len(await addresses(client)) == 3
+
+            async def is_running() -> bool:
+                pods = (await client.list(PODS, "default", label_selector="grove.io/podgang=early-0")).items
+                return len(pods) == 2 and all(pod.status.phase == "Running" for pod in pods)
+
+            await until(is_running)
+            patch = {"metadata": {"labels": {"written": "again"}}}
+            assert is_whole(await client.merge_patch(POD_CLIQUE_SETS, "early", patch, "default"))
+
+
+async def test_webhooks_that_run_elsewhere_are_left_alone_by_a_run_without_gangs(shoal: Shoal) -> None:
+    with shoal.foreground():
+        async with client_to(shoal.kubeconfig) as client:
+            name = "podcliqueset-defaulting-webhook"
+            patch = {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}}
+            await client.merge_patch(MUTATING_CONFIGURATIONS, name, patch)
+        shoal("down")
+    with shoal.foreground("--only=api"):
+        async with client_to(shoal.kubeconfig) as client:
+            assert list(await addresses(client)) == ["pcs.defaulting.webhooks.grove.io"]
+        shoal("down")
+
+
+async def test_when_the_port_is_taken_the_webhooks_are_found_at_another(shoal: Shoal) -> None:
+    with shoal.foreground():
+        async with client_to(shoal.kubeconfig) as client:
+            before = await addresses(client)
+        shoal("down")
+    port = int((shoal.data_dir / "agents" / "webhooks.port").read_text())
+    assert all(f":{port}/" in url for url in before.values())
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        with shoal.foreground():
+            async with impatient(shoal.kubeconfig) as client:
+                after = await addresses(client)
+                assert after.keys() == before.keys()
+                assert not any(f":{port}/" in url for url in after.values())
+                made = await client.create(SETS, a_set("late"), "default")
+                assert made.content["spec"]["template"]["terminationDelay"] == "4h"
+            shoal("down")

@@ -1,0 +1,270 @@
+"""``shoal scheduler`` and its webhooks as deploy/scheduler.yaml runs them, with the rights of that file alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from shoal.api import kai_names as names
+from shoal.cluster.kubernetes import Binaries
+from tests.e2e.gangs.operators import ROOT, Platform, Running, a_platform, free_port
+from tests.support.waiting import wait_until
+
+FILE = ROOT / "deploy" / "scheduler.yaml"
+OBJECTS = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(FILE.read_text())}
+NAMESPACE = ACCOUNT = "kai-scheduler"
+ON_EMBEDDED = pytest.param("embedded", marks=pytest.mark.kube)
+"""For kubectl alone."""
+ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
+
+
+@pytest.fixture(scope="module", params=[ON_EMBEDDED, ON_KUBE])
+def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    """A cluster with nodes and no scheduler, as the file finds it; its GPUs have the RuntimeClass that pods get."""
+    binaries = request.getfixturevalue("binaries") if request.param == "kube" else None
+    assert binaries is None or isinstance(binaries, Binaries)
+    with a_platform(
+        tmp_path_factory.mktemp("deployed"),
+        request.param,
+        binaries,
+        manifests=FILE,
+        namespace=NAMESPACE,
+        account=ACCOUNT,
+        components="api,controllers,nodes",
+    ) as platform:
+        body = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "x"}
+        platform.terminal.type("kubectl apply -f -", stdin=json.dumps(body))
+        yield platform
+
+
+@dataclass(frozen=True)
+class Deployed:
+    """Both Deployments of the file, as processes."""
+
+    platform: Platform
+    scheduler: Running
+    webhooks: Running
+    metrics: str
+    pages: str
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        body = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.platform.terminal.type("kubectl apply -f -", stdin=json.dumps(body))
+
+    def pods(self, *chosen: str, namespace: str = "default") -> list[dict[str, Any]]:
+        command = " ".join(["kubectl get pods -o json -n", namespace, *chosen])
+        found: list[dict[str, Any]] = json.loads(self.platform.terminal.type(command))["items"]
+        return found
+
+    def complaints(self) -> list[str]:
+        """What both say of rights that they lack."""
+        logs = (running.log.read_text() for running in (self.scheduler, self.webhooks))
+        return [line for log in logs for line in log.splitlines() if re.search(r"is forbidden|\b403\b", line)]
+
+    def refusals(self) -> dict[str, float]:
+        """What the API server did not let the scheduler do, counted by the method."""
+        with urllib.request.urlopen(f"{self.metrics}/metrics", timeout=10) as answer:
+            told = re.findall(
+                r'^rest_client_requests_total\{code="403",.*method="(\w+)"\} (\S+)$', answer.read().decode(), re.M
+            )
+        return {method: float(count) for method, count in told}
+
+
+def command_of(deployment: str, **instead: str) -> list[str]:
+    """What a Deployment's container runs, with flags that suit this machine instead of some of its own."""
+    [container] = OBJECTS["Deployment", deployment]["spec"]["template"]["spec"]["containers"]
+    _, *command = container["command"]
+    flags = {f"--{name.replace('_', '-')}": value for name, value in instead.items()}
+    return [*(each for each in command if each.partition("=")[0] not in flags), *map("=".join, flags.items())]
+
+
+@contextmanager
+def deployed(platform: Platform) -> Iterator[Deployed]:
+    configuration = platform.folder / "config.yaml"
+    configuration.write_text(OBJECTS["ConfigMap", "kai-scheduler-default"]["data"]["config.yaml"])
+    hooks, metrics, pages = free_port(), free_port(), free_port()
+    webhooks = command_of(
+        "kai-admission",
+        url=f"https://127.0.0.1:{hooks}",
+        port=str(hooks),
+        health_probe_bind_address=f"127.0.0.1:{free_port()}",
+    )
+    scheduler = command_of(
+        "kai-scheduler-default",
+        scheduler_conf=str(configuration),
+        listen_address=f"127.0.0.1:{metrics}",
+        plugin_server_port=str(pages),
+        plugin_server_host="127.0.0.1",
+        schedule_period="200ms",
+    )
+    with platform.running(*webhooks) as admission, platform.running(*scheduler) as scheduling:
+        wait_until(lambda: admission.says("all webhooks are registered"), "the webhooks to be registered")
+        wait_until(lambda: are_called(platform), "the API server to know of the webhooks")
+        yield Deployed(
+            platform,
+            scheduling,
+            admission,
+            f"http://127.0.0.1:{metrics}",
+            f"http://127.0.0.1:{pages}/api/v1/visualizer",
+        )
+
+
+def are_called(platform: Platform) -> bool:
+    """Whether the API server has heard of all registrations: nonsense of every kind would be refused."""
+    trial = "kubectl create --dry-run=server -n default -f -"
+    half = platform.terminal.run(f"{trial} -o json", stdin=json.dumps(a_pod("half", gpu_fraction="0.5")))
+    return "shared-gpu-configmap" in half.stdout and all(
+        platform.terminal.run(trial, stdin=json.dumps(body)).returncode for body in NONSENSE.values()
+    )
+
+
+def a_pod(name: str, *, gpus: int = 0, labels: dict[str, str] | None = None, **annotations: str) -> dict[str, Any]:
+    noted = {key.replace("_", "-"): value for key, value in annotations.items()}
+    resources = {"limits": {names.NVIDIA_GPU: str(gpus)}} if gpus else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": labels or {}, "annotations": noted},
+        "spec": {
+            "schedulerName": names.SCHEDULER,
+            "containers": [{"name": "main", "image": "busybox", "resources": resources}],
+        },
+    }
+
+
+def a_gang(name: str, pods: int, *, gpus: int) -> list[dict[str, Any]]:
+    group = {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"minMember": pods, "queue": names.DEFAULT_QUEUE},
+    }
+    members = [a_pod(f"{name}-{number}", gpus=gpus, labels={"gang": name}) for number in range(pods)]
+    for member in members:
+        member["metadata"]["annotations"][names.POD_GROUP] = name
+    return [group, *members]
+
+
+def are_running(pods: list[dict[str, Any]], count: int) -> bool:
+    return len(pods) == count and all(pod["status"].get("phase") == "Running" for pod in pods)
+
+
+def test_gangs_and_parts_of_gpus_are_placed_with_no_more_rights_than_the_file_gives(platform: Platform) -> None:
+    with deployed(platform) as shoal:
+        terminal = platform.terminal
+        terminal.shows("kubectl get queue default-queue -o name", "default-queue", within=60)
+        shoal.apply(*a_gang("train", 3, gpus=4), a_pod("half", gpu_fraction="0.5"), a_pod("alone", gpus=1))
+        wait_until(lambda: are_running(shoal.pods("-l gang=train"), 3), "the gang to run", within=90)
+        wait_until(lambda: are_running(shoal.pods(), 5), "all pods to run", within=90)
+
+        [half] = [pod for pod in shoal.pods() if pod["metadata"]["name"] == "half"]
+        assert half["spec"]["runtimeClassName"] == "nvidia"
+        assert half["metadata"]["labels"]["runai-gpu-group"]
+        [reservation] = shoal.pods(namespace="kai-resource-reservation")
+        assert reservation["spec"]["nodeName"] == half["spec"]["nodeName"]
+        terminal.shows(
+            "kubectl get queue default-queue -o jsonpath='{.status.allocated}'", '"nvidia.com/gpu":"13', within=60
+        )
+        terminal.shows("kubectl get queue default-parent-queue -o jsonpath='{.status.childQueues}'", "default-queue")
+        terminal.shows(
+            "kubectl get podgroup.scheduling.run.ai train -o jsonpath='{.status.resourcesStatus.allocated}'",
+            '"nvidia.com/gpu":"12"',
+            within=60,
+        )
+
+        # Entitled to all GPUs, and larger than what is left: others have to go for it.
+        free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+        resources = {"cpu": free, "memory": free, "gpu": {"quota": 16, "limit": -1, "overQuotaWeight": 1}}
+        owner = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "owner"}}
+        shoal.apply({**owner, "spec": {"parentQueue": names.DEFAULT_PARENT_QUEUE, "resources": resources}})
+        large = a_gang("large", 2, gpus=8)
+        large[0]["spec"]["queue"] = "owner"
+        shoal.apply(*large)
+        wait_until(lambda: are_running(shoal.pods("-l gang=large"), 2), "the entitled gang to run", within=90)
+        assert shoal.pods("-l gang=train") == []
+        wait_until(lambda: not shoal.pods(namespace="kai-resource-reservation"), "the reservation to go", within=60)
+
+        # For a part that nobody can give now, room is asked for as autoscalers understand it.
+        shoal.apply(a_pod("waiting", gpu_fraction="0.5"))
+        wait_until(lambda: shoal.pods(namespace="kai-scale-adjust"), "a pod that asks for room", within=90)
+
+        def is_shown() -> bool:
+            with urllib.request.urlopen(f"{shoal.pages}/summary", timeout=10) as answer:
+                return bool(json.load(answer)["allocatedGPUs"] == 16)
+
+        wait_until(is_shown, "the summary to show the gang", within=60)
+        lease = json.loads(terminal.type(f"kubectl get lease {names.SCHEDULER} -n {NAMESPACE} -o json"))
+        assert lease["spec"]["holderIdentity"]
+        assert shoal.complaints() == []
+        # The first reservation is made before its account, whose absence is answered in the same way.
+        assert shoal.refusals() == {"POST": 1}
+        terminal.type("kubectl delete pods,podgroups.scheduling.run.ai --all -n default")
+
+
+NONSENSE = {
+    "spec.resources: Required value": {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": "bad"},
+        "spec": {},
+    },
+    "spec.minSubGroup: Forbidden": {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "bad"},
+        "spec": {"minMember": 1, "minSubGroup": 1},
+    },
+    "metadata.annotations[gpu-fraction]: Invalid value": a_pod("bad", gpu_fraction="2"),
+}
+
+
+def test_its_webhooks_refuse_nonsense_and_leave_grove_to_others(platform: Platform) -> None:
+    terminal = platform.terminal
+    with deployed(platform) as shoal:
+        for said, body in NONSENSE.items():
+            refused = terminal.run("kubectl apply -n default -f -", stdin=json.dumps(body))
+            assert (refused.returncode, said in refused.stderr) == (1, True), refused.stderr
+        kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+        registered = terminal.type(f"kubectl get {kinds} -o name").split()
+        assert len(registered) == 6
+        assert all("kai" in name for name in registered)
+        assert shoal.complaints() == []
+        assert shoal.refusals() == {}
+
+
+@pytest.mark.parametrize(
+    ("verb", "group", "resource"),
+    [
+        ("delete", "", "nodes"),
+        ("get", "", "secrets"),
+        ("delete", "", "namespaces"),
+        ("create", "rbac.authorization.k8s.io", "clusterroles"),
+        ("impersonate", "", "users"),
+        ("delete", "apiextensions.k8s.io", "customresourcedefinitions"),
+        ("create", "apps", "deployments"),
+        ("delete", "scheduling.run.ai", "queues"),
+    ],
+)
+def test_the_account_may_not_do_more(platform: Platform, verb: str, group: str, resource: str) -> None:
+    plural = f"{resource}.{group}" if group else resource
+    user = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+    asked = platform.terminal.run(f"kubectl auth can-i {verb} {plural} --as={user} -n default")
+    assert asked.stdout.strip() == "no", asked.stderr
+
+
+def test_the_documents_own_commands_find_the_configuration(platform: Platform, tmp_path: Path) -> None:
+    written = tmp_path / "config.yaml"
+    platform.terminal.type(
+        "kubectl -n kai-scheduler get configmap kai-scheduler-default -o jsonpath='{.data.config\\.yaml}' > "
+        f"{written}"
+    )
+    assert yaml.safe_load(written.read_text())["actions"].startswith("allocate")
