@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from bench.figures.processes import cpu_seconds, proportional_memory
 from bench.serving.load import Target
 from shoal.cluster.kubernetes import RealKubernetes, find_binaries
 from shoal.kube import HttpTransport, load_connection
@@ -23,7 +24,6 @@ from shoal.kube.transport import Request
 
 NAMESPACE, LISTED_NAMESPACE = "bench", "bench-list"
 ACCOUNTS = ("bench", "default", "trainer")
-_TICKS = os.sysconf("SC_CLK_TCK")
 _MAY = [
     {"apiGroups": [""], "resources": ["configmaps", "pods"], "verbs": ["get", "list", "watch", "create", "patch"]},
 ]
@@ -45,11 +45,11 @@ class Contestant:
 
     def cpu_seconds(self) -> float:
         """What its processes have used so far."""
-        return sum(map(_cpu_seconds, self.processes))
+        return sum(map(cpu_seconds, self.processes))
 
     def memory(self) -> int:
         """What its processes hold, shared pages divided among those who share them."""
-        return sum(map(_proportional_memory, self.processes))
+        return sum(map(proportional_memory, self.processes))
 
 
 @contextmanager
@@ -105,28 +105,34 @@ def real(data_dir: Path, *, core: int | None) -> Iterator[Contestant]:
 
 
 def _prepared(kubeconfig: Path, processes: tuple[int, ...], ready_after: float) -> Contestant:
-    connection = load_connection(kubeconfig)
-    token = asyncio.run(_prepare(kubeconfig))
-    where = urlsplit(connection.server)
-    assert where.hostname is not None
-    assert where.port is not None
-    target = Target(host=where.hostname, port=where.port, context=client_context(connection.tls), token=token)
-    _rest(processes)
-    memory = sum(map(_proportional_memory, processes))
+    target = account_of(kubeconfig)
+    rest(processes)
+    memory = sum(map(proportional_memory, processes))
     return Contestant(target=target, processes=processes, ready_after=ready_after, memory_at_rest=memory)
 
 
-def _rest(processes: tuple[int, ...]) -> None:
+def account_of(kubeconfig: Path, account: str = ACCOUNTS[0]) -> Target:
+    """Makes a user of the server who may do what the bench does."""
+    connection = load_connection(kubeconfig)
+    token = asyncio.run(_prepare(kubeconfig, account))
+    where = urlsplit(connection.server)
+    assert where.hostname is not None
+    assert where.port is not None
+    return Target(host=where.hostname, port=where.port, context=client_context(connection.tls), token=token)
+
+
+def rest(processes: Iterable[int]) -> None:
     """Waits until a server has done what it still does after it was ready: a tenth of a core for a second, or 20 s."""
+    processes = tuple(processes)
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        before = sum(map(_cpu_seconds, processes))
+        before = sum(map(cpu_seconds, processes))
         time.sleep(1)
-        if sum(map(_cpu_seconds, processes)) - before <= 0.1:
+        if sum(map(cpu_seconds, processes)) - before <= 0.1:
             return
 
 
-async def _prepare(kubeconfig: Path) -> str:
+async def _prepare(kubeconfig: Path, account: str) -> str:
     """Makes the namespace and a ServiceAccount with a role; gives its token."""
     transport = HttpTransport(load_connection(kubeconfig))
 
@@ -138,7 +144,7 @@ async def _prepare(kubeconfig: Path) -> str:
 
     namespaces = "/api/v1/namespaces"
     access = "/apis/rbac.authorization.k8s.io/v1"
-    subject = {"kind": "ServiceAccount", "name": ACCOUNTS[0], "namespace": NAMESPACE}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bench"}
     try:
         for namespace in (NAMESPACE, LISTED_NAMESPACE):
@@ -146,10 +152,10 @@ async def _prepare(kubeconfig: Path) -> str:
             for name in ACCOUNTS:
                 await post(f"{namespaces}/{namespace}/serviceaccounts", {"metadata": {"name": name}})
         await post(f"{access}/clusterroles", {"metadata": {"name": "bench"}, "rules": _MAY})
-        binding = {"metadata": {"name": "bench"}, "subjects": [subject], "roleRef": role}
+        binding = {"metadata": {"name": account}, "subjects": [subject], "roleRef": role}
         await post(f"{access}/clusterrolebindings", binding)
-        account = f"{namespaces}/{NAMESPACE}/serviceaccounts/{ACCOUNTS[0]}"
-        review = await post(f"{account}/token", {"spec": {"expirationSeconds": 7200}})
+        tokens = f"{namespaces}/{NAMESPACE}/serviceaccounts/{account}/token"
+        review = await post(tokens, {"spec": {"expirationSeconds": 7200}})
         token: str = review["status"]["token"]
         return token
     finally:
@@ -166,15 +172,3 @@ def _on(core: int | None) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
-
-
-def _proportional_memory(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) * 1024
-    raise LookupError(f"no proportional size of process {pid}")

@@ -1,0 +1,1 @@
+"""Clusters of all sizes in the engine's model, cycles on them, and what they took."""
