@@ -4,13 +4,15 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 # What is given to the command that a target runs: make test ARGS="-k queue -x"
 ARGS ?=
+# Tests run on all cores, file by file; those that need the machine for themselves run after the others, one by one.
+PARALLEL = --numprocesses auto --dist loadfile
 # Which benches run: make bench BENCH=bench/runtime.py ARGS=--quick
 BENCH ?= $(wildcard bench/[a-z]*.py)
 
 COMPILE = $(VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(if $(UPGRADE),--upgrade)
 
-.PHONY: help setup run test test-kube lint bench kube-binaries kind-tables record-conformance lock clean
+.PHONY: help setup run test test-kube lint bench kube-binaries kind-tables manifests record-conformance record-differential lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is
@@ -19,15 +21,17 @@ help: ## say what there is
 setup: $(VENV)/.ready ## make .venv with everything the other targets need (Python 3.11 or later)
 	@:
 
-run: setup ## start Shoal on this machine (building the real Kubernetes it stands on, once)
-	@$(VENV)/bin/python tests/support/kube_binaries.py kubernetes etcd
-	@exec $(VENV)/bin/shoal up --engine kube $(ARGS)
+run: setup ## start Shoal on this machine: make run ARGS="--sim 16x8:H100"
+	@exec $(VENV)/bin/shoal up $(ARGS)
 
 test: setup ## run the tests; those on a real Kubernetes too, where it is built
-	$(VENV)/bin/pytest -m "not slow" $(ARGS)
+	$(VENV)/bin/pytest -m "not slow" $(PARALLEL) $(ARGS)
 
 test-kube: kube-binaries ## build a real Kubernetes and run the tests that need it, and the slow ones
-	SHOAL_REQUIRE_KUBE=1 $(VENV)/bin/pytest -m "kube or slow" $(ARGS)
+	@export SHOAL_REQUIRE_KUBE=1; failed=; \
+	$(VENV)/bin/pytest -m "(kube or slow) and not alone" $(PARALLEL) $(ARGS) || failed=yes; \
+	$(VENV)/bin/pytest -m alone $(ARGS) || failed=yes; \
+	test -z "$$failed"
 
 lint: setup ## check style, types and imports
 	@failed=; for check in "ruff check" "ruff format --check" mypy lint-imports; do \
@@ -45,19 +49,28 @@ kube-binaries: setup ## build a real Kubernetes, etcd, helm and kwok into the ca
 	@$(VENV)/bin/python tests/support/kube_binaries.py
 	@$(VENV)/bin/python tests/support/kubectl_minors.py
 
-kind-tables: kube-binaries ## make the API server's tables of built-in kinds anew, from Go's types and a real server
+kind-tables: kube-binaries ## make the tables of built-in kinds, and their schemas for CRDs, anew from Go's types and a real server
 	@$(VENV)/bin/python -m tests.support.kind_tables.generate
+
+manifests: setup ## make deploy/*.yaml anew from what the operator and the scheduler need
+	@set -e; for file in operator scheduler; do \
+		$(VENV)/bin/python -m shoal.cli.deployment $$file > deploy/$$file.yaml.new; mv deploy/$$file.yaml.new deploy/$$file.yaml; \
+	done
 
 record-conformance: kube-binaries ## record anew what a real API server answers to the stories of tests/conformance
 	@$(VENV)/bin/python -m tests.conformance.record $(ARGS)
 
+record-differential: kube-binaries ## record anew what a real cluster makes of the stories of tests/differential
+	@$(VENV)/bin/python -m tests.differential.record $(ARGS)
+
 lock: setup ## pin the requirements anew after a change in pyproject.toml (UPGRADE=1: the newest of all)
 	@test -x $(VENV)/bin/uv || $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet uv
 	$(COMPILE) --output-file requirements/core.txt
-	$(COMPILE) --extra dev --extra cluster --output-file requirements/dev.txt
-	$(COMPILE) --extra bench --extra cluster --output-file requirements/bench.txt
+	$(COMPILE) --extra dev --extra cluster --extra scheduler --output-file requirements/dev.txt
+	$(COMPILE) --extra bench --extra cluster --extra scheduler --output-file requirements/bench.txt
 	$(subst pyproject.toml,requirements/go.in,$(COMPILE)) --output-file requirements/go.txt
 	$(subst pyproject.toml,requirements/kubectl.in,$(COMPILE)) --output-file requirements/kubectl.txt
+	$(subst pyproject.toml,requirements/jupyter.in,$(COMPILE)) --output-file requirements/jupyter.txt
 
 clean: ## remove what the targets made here (not the cache of binaries, nor a cluster's data in .shoal)
 	rm -rf $(VENV) $(BENCH_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
