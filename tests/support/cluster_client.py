@@ -66,7 +66,7 @@ def requests(metrics: Metrics, chosen: Callable[[str], bool] = lambda method: Tr
     )
 
 
-async def until(condition: Callable[[], Any], *, within: float = 30.0) -> Any:
+async def until(condition: Callable[[], Any], *, within: float = 60.0) -> Any:
     """The first true answer of a coroutine function that is asked again and again."""
     async with asyncio.timeout(within):
         while not (answer := await condition()):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def wait_until(condition: Callable[[], object], what: str, *, within: float = 30.0) -> None:
+def wait_until(condition: Callable[[], object], what: str, *, within: float = 60.0) -> None:
     """Returns when the condition holds; fails, naming what was waited for, when it does not in time."""
     deadline = time.monotonic() + within
     while not condition():
@@ -25,7 +25,7 @@ def is_alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-async def eventually(condition: Callable[[], object], *, within: float = 10.0) -> None:
+async def eventually(condition: Callable[[], object], *, within: float = 30.0) -> None:
     """Returns when the condition holds, letting the event loop run meanwhile; fails when it does not in time."""
     deadline = time.monotonic() + within
     while not condition():
