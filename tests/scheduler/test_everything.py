@@ -86,6 +86,7 @@ async def test_a_pod_with_nothing_but_its_schedulers_name_runs(cluster: Cluster,
         await until(is_running)
         groups = await cluster.all(POD_GROUPS, "default")
         assert [one["spec"]["queue"] for one in groups] == [names.DEFAULT_QUEUE]
+        assert not await cluster.all(BIND_REQUESTS, "default"), "nothing was to be made before it was bound"
         await at_rest(manager)
         before = writes_of(manager)
         await at_rest(manager)

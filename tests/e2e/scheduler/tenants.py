@@ -79,6 +79,11 @@ class Tenant:
             for pod in self.pods(job)
         )
 
+    def failed_bindings(self) -> list[str]:
+        """What was said of pods that could not be bound."""
+        events = self._shoal.objects(f"/api/v1/namespaces/{self.namespace}/events")
+        return [event["message"] for event in events if event["reason"] == "FailedBinding"]
+
     def wait_for(self, job: str, running: int) -> None:
         """Waits until so many pods of a Job run."""
         wait_until(lambda: self.running(job) == running, f"{running} pods of {job} to run", within=60)

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,13 @@ PAGES = "/api/v1/visualizer"
 
 @pytest.fixture
 def tenant(shoal: Shoal) -> Iterator[Tenant]:
+    tenant = Tenant(shoal)
+    yield tenant
+    tenant.leave()
+
+
+@pytest.fixture
+def other_tenant(shoal: Shoal) -> Iterator[Tenant]:
     tenant = Tenant(shoal)
     yield tenant
     tenant.leave()
@@ -86,6 +94,41 @@ def test_plain_pods_are_placed_beside_gangs(tenant: Tenant) -> None:
     wait_until(lambda: tenant.running() == 4, "the plain pod to run", within=60)
     nodes = Counter(pod["spec"]["nodeName"] for pod in tenant.pods())
     assert set(nodes.values()) == {1}
+
+
+def test_a_gang_that_the_server_will_not_have_bound_starves_nobody(
+    shoal: Shoal, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    """The webhook that is asked about its bindings is down: a real refusal, and it ends when the webhook does."""
+    with bindings_refused(shoal, tenant.namespace):
+        tenant.job("refused", 4, gpus=8)
+        wait_until(lambda: tenant.failed_bindings(), "a refused binding to be told", within=60)
+        other_tenant.job("taken", 4, gpus=8)
+        other_tenant.wait_for("taken", 4)
+        assert tenant.running() == 0
+    other_tenant.delete_job("taken")
+    wait_until(lambda: tenant.running("refused") == 4, "the gang to run after all", within=120)
+
+
+@contextmanager
+def bindings_refused(shoal: Shoal, namespace: str) -> Iterator[None]:
+    """Nobody can be bound in a namespace for the length of a block."""
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    name = f"down.{namespace}.example.com"
+    webhook = {
+        "name": name,
+        "clientConfig": {"url": "https://127.0.0.1:1/nobody"},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods/binding"], "operations": ["CREATE"]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    shoal.admin.request("POST", path, {"metadata": {"name": name}, "webhooks": [webhook]})
+    try:
+        yield
+    finally:
+        shoal.admin.request("DELETE", f"{path}/{name}")
 
 
 def test_why_a_gang_waits_is_told_with_what_would_let_it_start(shoal: Shoal, tenant: Tenant) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from shoal.api.core.pods import Pod
 from shoal.api.scheduling_run_ai import BindRequest
 from shoal.scheduler.binding.backoff import FAILED, SUCCEEDED, is_given_up
+from shoal.scheduler.model.tasks import Request
+from shoal.scheduler.storage import claim_uses
 
 FRACTION = "Fraction"
 
@@ -36,6 +38,11 @@ class Wait:
     """Something is under way that an event will tell of; look again after so many seconds all the same."""
 
     seconds: float
+
+
+def takes_only_a_node(pod: Pod, request: Request) -> bool:
+    """Whether nothing has to be made or awaited before a pod is bound: no shared or claimed device, no volume."""
+    return not (request.is_shared or pod.spec.resource_claims or claim_uses(pod))
 
 
 def is_open(request: BindRequest) -> bool:

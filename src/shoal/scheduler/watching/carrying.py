@@ -1,4 +1,7 @@
-"""Carrying out what a cycle decided: orders for the binder, evictions, and what people are to know of it.
+"""Carrying out what a cycle decided: bindings, orders for the binder, evictions, and what people are to know of it.
+
+A pod that takes nothing but a node is bound here and now. One that needs more first (a share of a device, a volume),
+or that the API server would not have bound, becomes an order for the binder, which remembers and paces its attempts.
 
 All decisions of a cycle are written at once, a bounded number at a time. Each stands for itself: one that the API
 server refuses is told and forgotten, so that the next cycle decides anew, and holds up none of the others.
@@ -20,8 +23,9 @@ from shoal.api.core.pods import Pod
 from shoal.api.meta.ownership import owner_reference
 from shoal.api.meta.time import format_time
 from shoal.api.scheduling_run_ai import BIND_REQUESTS, POD_GROUPS, BindRequest
-from shoal.kube import About, ApiError, ConnectionFault, Manager, NotFound
+from shoal.kube import About, ApiError, Conflict, ConnectionFault, Manager, NotFound
 from shoal.scheduler.binding.backoff import carried_failures
+from shoal.scheduler.binding.orders import takes_only_a_node
 from shoal.scheduler.model.jobs import Job
 from shoal.scheduler.model.tasks import Request
 from shoal.scheduler.session.session import Bind, Decision, Eviction, Promise
@@ -100,15 +104,35 @@ class Carrier:
     async def _bind(self, bind: Bind, pod: Pod) -> None:
         start = time.perf_counter()
         before = self._mirror.request(bind.task.key)
-        body = bind_request(bind, pod, before, labels=self._pool)
         try:
             if before is not None:
                 await self._remove(before)
+            elif takes_only_a_node(pod, bind.task.request) and await self._bind_at_once(bind, pod):
+                self._tell_bound(bind, pod, start)
+                return
+            body = bind_request(bind, pod, before, labels=self._pool)
             await self._client.create(BIND_REQUESTS, body, pod.metadata.namespace, field_manager=FIELD_MANAGER)
         except (ApiError, ConnectionFault) as error:
             log.warning("pod not bound", pod=f"{pod.metadata.namespace}/{pod.metadata.name}", error=str(error))
             self._mirror.forget(bind.task)
             return
+        self._tell_bound(bind, pod, start)
+
+    async def _bind_at_once(self, bind: Bind, pod: Pod) -> bool:
+        """Binds a pod without an order; False where the server refuses, which is for the binder to deal with."""
+        metadata = pod.metadata
+        annotations = {names.RECEIVED_RESOURCE_TYPE: resource_type(bind.task.request)}
+        try:
+            await self._client.bind(
+                PODS, metadata.name, metadata.namespace, node=bind.node, uid=metadata.uid, annotations=annotations
+            )
+        except (NotFound, Conflict):
+            raise
+        except ApiError:
+            return False
+        return True
+
+    def _tell_bound(self, bind: Bind, pod: Pod, start: float) -> None:
         for tell in self.on_bound:
             tell(bind, time.perf_counter() - start)
         pool = next(iter(self._pool.values()), "default")
