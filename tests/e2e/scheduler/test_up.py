@@ -102,7 +102,7 @@ def test_a_gang_that_the_server_will_not_have_bound_starves_nobody(
     """The webhook that is asked about its bindings is down: a real refusal, and it ends when the webhook does."""
     with bindings_refused(shoal, tenant.namespace):
         tenant.job("refused", 4, gpus=8)
-        wait_until(lambda: tenant.failed_bindings(), "a refused binding to be told", within=60)
+        wait_until(tenant.failed_bindings, "a refused binding to be told", within=60)
         other_tenant.job("taken", 4, gpus=8)
         other_tenant.wait_for("taken", 4)
         assert tenant.running() == 0
