@@ -59,6 +59,10 @@ class SearchBudgets:
         """The seconds of one action."""
         return self.actions.get(name, self.actions.get("default", 0.0))
 
+    def of_generator(self, name: str) -> float:
+        """The seconds of one way of searching, for one job."""
+        return self.generators.get(name, self.generators.get("default", 0.0))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shoal.scheduler.actions.solver.search import FAR, NEAR
 from shoal.scheduler.session.session import Eviction, Promise, Session
-from shoal.scheduler.session.settings import Settings
+from shoal.scheduler.session.settings import SearchBudgets, Settings
 from tests.scheduler.session.worlds import World, a_queue
 
 
@@ -69,6 +70,21 @@ def test_nobody_is_evicted_for_what_no_node_can_hold() -> None:
     assert not evicted
     assert not promised
     assert not session.effort
+
+
+@pytest.mark.parametrize(
+    ("budgets", "ways"),
+    [({"NodeLocalGreedy": 1e-9}, {FAR}), ({"default": 1e-9}, set()), ({"default": 0.0}, {NEAR})],
+    ids=["no time for the first", "no time for any", "0 is for ever"],
+)
+def test_a_way_that_takes_too_long_is_left_for_the_next(budgets: dict[str, float], ways: set[str]) -> None:
+    world = full_world(3, 2)
+    world.job("big", queue="rich", gpus=2)
+
+    session = world.decide(Settings(budgets=SearchBudgets(generators=budgets)), "reclaim")
+
+    assert {attempt.generator for attempt in session.measures.scenarios} == ways
+    assert any(isinstance(one, Promise) for one in session.decisions) is bool(ways)
 
 
 def test_nobody_is_simulated_twice_with_the_same_victims() -> None:

@@ -89,11 +89,16 @@ class Search:
     since: float = 0.0
     """When the last scenario was done with."""
 
+    until: float = float("inf")
+    """How long this way may be tried."""
+
     def run(self) -> Statement | None:
         """A statement that places all of the job's next tasks; None where there is none."""
         tasks = self.session.next_tasks(self.job, for_real=False)
         for generator, way in ((NEAR, self._near), (FAR, self._far)):
             self.generator = generator
+            length = self.session.settings.budgets.of_generator(generator)
+            self.until = min(self.effort.deadline, time.monotonic() + (length or float("inf")))
             if tasks and not self.effort.is_over and (statement := self._all_by(way, tasks)) is not None:
                 return statement
         return None
@@ -125,7 +130,7 @@ class Search:
         room = Room(self.session, tasks, kept)
         self.since = time.perf_counter()
         for groups in chain([()] if recorded else [], way(tasks, kept, room)):
-            if self.effort.is_over:
+            if time.monotonic() > self.until:
                 return None
             if not recorded and not groups:
                 continue
