@@ -37,7 +37,8 @@ from shoal.kube.admission.wire import Operation
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
 
-_BREATH = 50
+_AT_ONCE = 16
+"""Objects of a collection that are deleted together, so that one commit serves them all."""
 _JOBS = "jobs.batch"
 _JOBS_KEEP_PODS = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
@@ -141,15 +142,26 @@ async def delete(workshop: Workshop, asked: Asked, options: DeleteOptions) -> Ou
 async def delete_collection(workshop: Workshop, asked: Asked, options: DeleteOptions, which: ListOptions) -> Listed:
     """Deletes all objects that are selected, and says which they were; those that vanish meanwhile do not matter."""
     listed = await list_page(workshop.state, asked, which)
-    for number, record in enumerate(listed.records):
-        one = dataclasses.replace(asked, namespace=record.namespace, name=record.name)
-        try:
-            await delete(workshop, one, options)
-        except Refused as refusal:
-            if refusal.status.code != 404:
-                raise
-        if number % _BREATH == 0:
+    left = iter(listed.records)
+    refusals: list[Refused] = []
+
+    async def delete_some() -> None:
+        for record in left:
+            one = dataclasses.replace(asked, namespace=record.namespace, name=record.name)
+            try:
+                await delete(workshop, one, options)
+            except Refused as refusal:
+                if refusal.status.code != 404:
+                    refusals.append(refusal)
+            if refusals:
+                return
             await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(_AT_ONCE, len(listed.records))):
+            group.create_task(delete_some())
+    if refusals:
+        raise refusals[0]
     return listed
 
 
