@@ -38,10 +38,13 @@ _RULES = (
 )
 _COMPILED = tuple((re.compile(pattern), by) for pattern, by in _RULES)
 _IN_ANY_ORDER = re.compile(r"(?m)(?:^(?:  |<age>  )(?:Normal|Warning)  .*\n)+|(?:^cannot delete .*\n)+")
+_WARNINGS = re.compile(r"(?m)(?<=^stderr: Warning: ).*; .*$")
+"""kubectl tells them in the order of a Go map."""
 
 
 def settled(transcript: str) -> str:
     """A transcript with a name for everything that chance decides, and equal events and reasons once, in one order."""
     for pattern, by in _COMPILED:
         transcript = pattern.sub(by, transcript)
+    transcript = _WARNINGS.sub(lambda found: "; ".join(sorted(found.group(0).split("; "))), transcript)
     return _IN_ANY_ORDER.sub(lambda found: "".join(sorted(set(found.group(0).splitlines(keepends=True)))), transcript)

@@ -21,9 +21,18 @@ from tests.clients.live.reading import settled
             "error: [cannot delete a, cannot delete b]\ncannot delete a\ncannot delete b\n",
             "error: [cannot delete b, cannot delete a]\ncannot delete b\ncannot delete a\n",
         ),
+        ("stderr: Warning: ignoring a; deleting b\n", "stderr: Warning: deleting b; ignoring a\n"),
         ("<age>  Warning  FailedScheduling  pod/a  skip schedule deleting pod: x/a\ndone\n", "done\n"),
     ],
-    ids=["name", "node", "progress", "order and source of events", "order of reasons", "a lost race"],
+    ids=[
+        "name",
+        "node",
+        "progress",
+        "order and source of events",
+        "order of reasons",
+        "order of warnings",
+        "a lost race",
+    ],
 )
 def test_what_chance_decides_is_named(left: str, right: str) -> None:
     assert settled(left) == settled(right)
