@@ -13,7 +13,8 @@ from shoal.api.scheduling_run_ai import QUEUES
 from shoal.cli.processes.api import define
 from shoal.kube import Manager
 from shoal.kube.backoff import Backoff
-from shoal.scheduler.defaults import add_defaults, default_objects, make_absent
+from shoal.kube.defaults import make_absent
+from shoal.scheduler.defaults import FIELD_MANAGER, add_defaults, default_objects
 from tests.support.cluster_client import until
 from tests.support.corpus import needs_corpus, upstream_samples
 from tests.support.in_process_cluster import Cluster, in_process_cluster, writes_of
@@ -65,9 +66,9 @@ async def test_what_a_person_changed_stays_so_and_what_they_deleted_stays_away_u
 
 
 async def test_a_second_start_writes_nothing(cluster: Cluster) -> None:
-    await make_absent(cluster.client, default_objects())
+    await make_absent(cluster.client, default_objects(), field_manager=FIELD_MANAGER)
     manager = Manager(cluster.server.transport(), name="second")
-    await make_absent(manager.client, default_objects())
+    await make_absent(manager.client, default_objects(), field_manager=FIELD_MANAGER)
     assert writes_of(manager) == 0
 
 
@@ -86,7 +87,9 @@ async def test_a_kind_that_comes_late_keeps_nothing_else_waiting(
 
 
 def _hurried(manager: Manager) -> None:
-    manager.add_leader_task(lambda: make_absent(manager.client, default_objects(), patience=QUICKLY))
+    manager.add_leader_task(
+        lambda: make_absent(manager.client, default_objects(), field_manager=FIELD_MANAGER, patience=QUICKLY)
+    )
 
 
 @needs_corpus

@@ -144,6 +144,15 @@ class Webhooks:
     def __iter__(self) -> Iterator[Webhook]:
         return iter(self._webhooks.values())
 
+    def include(self, others: Webhooks) -> None:
+        """Offers the webhooks of another set too, which may know nothing of this one."""
+        taken = self._webhooks.keys() & others._webhooks.keys()
+        if taken:
+            raise ValueError(f"{', '.join(sorted(taken))} is offered already: give one of them a path of its own")
+        self._webhooks |= others._webhooks
+        self._mutating |= others._mutating
+        self._validating |= others._validating
+
     def defaulting(self, *resources: Resource[T], **options: Unpack[Options]) -> TakesDefaulter[T]:
         """Registers a function from object to object that fills in what the user left out, on CREATE and UPDATE."""
 
