@@ -17,22 +17,37 @@ each_definition = pytest.mark.parametrize(
 )
 
 EMBEDDED = [
-    KubernetesType(name).schema()["properties"]
-    for name in (
-        "autoscaling.v2.MetricSpec",
-        "core.v1.Affinity",
-        "core.v1.PodSecurityContext",
-        "core.v1.PodSpec",
-        "core.v1.ResourceRequirements",
-        "core.v1.SecurityContext",
-        "core.v1.Toleration",
-        "resource.v1.ResourceClaimTemplateSpec",
+    KubernetesType(name, has_metadata=has_metadata).schema()["properties"]
+    for has_metadata, names in (
+        (
+            False,
+            (
+                "autoscaling.v2.MetricSpec",
+                "core.v1.Affinity",
+                "core.v1.EnvVar",
+                "core.v1.LocalObjectReference",
+                "core.v1.PersistentVolumeClaimSpec",
+                "core.v1.PodSchedulingGate",
+                "core.v1.PodSecurityContext",
+                "core.v1.PodSpec",
+                "core.v1.ResourceRequirements",
+                "core.v1.SecurityContext",
+                "core.v1.Toleration",
+                "core.v1.VolumeMount",
+                "resource.v1.ResourceClaimTemplateSpec",
+            ),
+        ),
+        (True, ("core.v1.PodTemplateSpec", "core.v1.Volume")),
     )
+    for name in names
 ]
 """Schemas of Kubernetes' own, which come without prose."""
 
 LEAST: dict[str, dict[str, Any]] = {
     "clustertopologybindings.grove.io": {"spec": {"levels": []}},
+    "optimizationjobs.trainer.kubeflow.org": {
+        "spec": {"objectives": [], "parameters": [], "trainJobTemplate": {"spec": {}}}
+    },
     "podcliquesets.grove.io": {"spec": {"template": {"cliques": []}}},
     "topologies.kai.scheduler": {"spec": {"levels": []}},
 }

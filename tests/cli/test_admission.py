@@ -52,7 +52,8 @@ async def serving(
 ) -> AsyncIterator[Manager]:
     """The webhooks at a port of this machine, until the API server can call them and after."""
     manager = Manager(cluster.server.transport(), name="webhooks")
-    offer = offered(manager, UrlEndpoint(f"https://127.0.0.1:{port}"), gangs=settings, scheduler=scheduler)
+    endpoint = UrlEndpoint(f"https://127.0.0.1:{port}")
+    offer = offered(manager, endpoint, gangs=settings, scheduler=scheduler, training=None)
     server = AdmissionServer(offer.webhooks, host="127.0.0.1", port=port)
     source = SelfMade(DirectoryStore(folder), Policy(names=("127.0.0.1",)))
     retired = [] if marks else offer.retired

@@ -36,8 +36,8 @@ def container(name: str) -> dict[str, Any]:
     return dict(only)
 
 
-def test_there_is_a_file_for_each_of_the_two() -> None:
-    assert list(FILES) == ["operator", "scheduler"]
+def test_there_is_a_file_for_each() -> None:
+    assert list(FILES) == ["operator", "scheduler", "training"]
 
 
 @files
@@ -81,6 +81,7 @@ def test_a_deployment_finds_its_own_pods_and_uses_the_account_that_has_the_right
 
 SERVICES = {
     "shoal-webhooks": {443: 9443},
+    "kubeflow-trainer-webhooks": {443: 9443},
     "kai-admission": {443: 9443},
     "kai-scheduler-default": {8080: 8080, 8081: 8081},
 }
@@ -99,7 +100,10 @@ def test_every_service_is_looked_at() -> None:
     assert {each["metadata"]["name"] for file in FILES for each in of_kind(file, "Service")} == set(SERVICES)
 
 
-@pytest.mark.parametrize(("name", "side"), [("shoal-webhooks", "gangs"), ("kai-admission", "scheduler")])
+SIDES = [("shoal-webhooks", "gangs"), ("kai-admission", "scheduler"), ("kubeflow-trainer-webhooks", "training")]
+
+
+@pytest.mark.parametrize(("name", "side"), SIDES)
 def test_webhooks_are_told_their_service_and_leave_the_other_side_to_others(name: str, side: str) -> None:
     command = container(name)["command"]
     assert command[command.index("--service") + 1] == name

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from shoal.scheduler.rbac import ACCOUNT, NAME, PARTS, RULES, Rule, manifests, merged
+from shoal.kube.rights import Rule
+from shoal.scheduler.rbac import ACCOUNT, NAME, PARTS, RULES, manifests, merged
 
 READ = {"get", "list", "watch"}
 

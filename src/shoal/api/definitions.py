@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from shoal.api import (
     grove,
+    jobset,
     kai_scheduler,
     resource_nvidia_com,
     scheduler_grove_io,
     scheduling_run_ai,
     scheduling_sigs_k8s_io,
     scheduling_volcano_sh,
+    trainer,
 )
 from shoal.api.crd import CustomResource
 
 ALL: tuple[CustomResource, ...] = (
     *grove.DEFINITIONS,
+    *jobset.DEFINITIONS,
     *kai_scheduler.DEFINITIONS,
     *scheduler_grove_io.DEFINITIONS,
     *scheduling_run_ai.DEFINITIONS,
+    *trainer.DEFINITIONS,
 )
 
 DIALECTS: tuple[CustomResource, ...] = (

@@ -22,6 +22,7 @@ from shoal.cli import (
     scheduler,
     scheduling,
     status,
+    training,
     up,
     version,
     webhooks,
@@ -91,6 +92,19 @@ def _add_scheduler() -> None:
     app.add_typer(group, name="scheduler", rich_help_panel=ON_KUBERNETES)
 
 
+def _add_runtimes() -> None:
+    group = typer.Typer(
+        help="The runtimes for training that come with Shoal.",
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        no_args_is_help=True,
+        epilog=_examples({**training.LIST_EXAMPLES, **training.INSTALL_EXAMPLES}),
+    )
+    group.command("list", epilog=_examples(training.LIST_EXAMPLES))(training.list_runtimes)
+    group.command("install", epilog=_examples(training.INSTALL_EXAMPLES))(training.install_runtimes)
+    app.add_typer(group, name="runtimes", rich_help_panel=ON_KUBERNETES)
+
+
 _add(up.up, panel=SETTING_UP, examples=up.EXAMPLES)
 _add(down.down, panel=SETTING_UP, examples=down.EXAMPLES)
 _add(status.status, panel=SETTING_UP, examples=status.EXAMPLES)
@@ -100,5 +114,8 @@ _add(crds.crds, panel=SETTING_UP, examples=crds.EXAMPLES)
 _add(operator.operator, panel=ON_KUBERNETES, examples=operator.EXAMPLES)
 _add_scheduler()
 _add(scheduling.explain, panel=ON_KUBERNETES, examples=scheduling.EXPLAIN_EXAMPLES)
+_add(training.get, panel=ON_KUBERNETES, examples=training.GET_EXAMPLES)
+_add(training.logs, panel=ON_KUBERNETES, examples=training.LOGS_EXAMPLES)
+_add_runtimes()
 _add(webhooks.webhooks, panel=ON_KUBERNETES, examples=webhooks.EXAMPLES)
 _add(version.version, panel=ABOUT, examples=version.EXAMPLES)

@@ -33,6 +33,7 @@ class Component(enum.StrEnum):
     API = "api"
     CONTROLLERS = "controllers"
     GANGS = "gangs"
+    TRAINING = "training"
     SCHEDULER = "scheduler"
     NODES = "nodes"
     PORTAL = "portal"

@@ -12,6 +12,7 @@ from typing import Any, Final
 from shoal.api import kai_names
 from shoal.gangs import rbac
 from shoal.scheduler import rbac as scheduler_rbac
+from shoal.training import rbac as training_rbac
 
 NAMESPACE: Final = "shoal-system"
 IMAGE: Final = "shoal:latest"
@@ -21,6 +22,9 @@ WEBHOOKS: Final = "shoal-webhooks"
 SCHEDULER: Final = "kai-scheduler-default"
 """The Deployment of the scheduler, its Service and its ConfigMap are called as KAI's are for its default shard."""
 SCHEDULER_WEBHOOKS: Final = "kai-admission"
+TRAINING: Final = training_rbac.ACCOUNT
+TRAINING_NAMESPACE: Final = "kubeflow-system"
+TRAINING_WEBHOOKS: Final = "kubeflow-trainer-webhooks"
 
 _METRICS, _HEALTH, _PLUGINS, _WEBHOOKS = 8080, 8081, 8081, 9443
 _CONFIGURATION, _CONFIGURATION_AT = "config.yaml", "/etc/kai-scheduler"
@@ -31,6 +35,14 @@ _HEADERS: Final = {
 #
 #   shoal crds | kubectl apply --server-side -f -
 #   kubectl apply -f deploy/operator.yaml
+""",
+    "training": """\
+# Shoal's controllers of TrainJobs, their runtimes and JobSets, and their webhooks. Made by `make manifests` from
+# src/shoal/cli/deployment.py and src/shoal/training/rbac.py: change those instead of this file.
+#
+#   shoal crds | kubectl apply --server-side -f -
+#   kubectl apply -f deploy/training.yaml
+#   shoal runtimes install
 """,
     "scheduler": """\
 # Shoal's scheduler, with the grouper, the binder, the controllers of queues and PodGroups, and its webhooks. Made by
@@ -51,7 +63,7 @@ def manifests(namespace: str = NAMESPACE, image: str = IMAGE) -> list[dict[str, 
     operator = _container(
         "operator",
         image,
-        ["shoal", "operator", "--leader-elect"],
+        ["shoal", "operator", "--enable", "gangs", "--leader-elect"],
         ports={"metrics": _METRICS, "health": _HEALTH},
         environment=environment,
     )
@@ -70,6 +82,31 @@ def manifests(namespace: str = NAMESPACE, image: str = IMAGE) -> list[dict[str, 
         # Asked at every write of our kinds, which are refused where nobody answers.
         _deployment(WEBHOOKS, namespace, _pod(rbac.ACCOUNT, webhooks), replicas=2),
         _service(WEBHOOKS, namespace, {"https": 443}),
+    ]
+
+
+def training_manifests(namespace: str = TRAINING_NAMESPACE, image: str = IMAGE) -> list[dict[str, Any]]:
+    """The namespace, the account and rights of training's controllers, their Deployment, and their webhooks."""
+    operator = _container(
+        "operator",
+        image,
+        ["shoal", "operator", "--enable", "training", "--leader-elect"],
+        ports={"metrics": _METRICS, "health": _HEALTH},
+    )
+    webhooks = _container(
+        "webhooks",
+        image,
+        ["shoal", "webhooks", "--only", "training", "--service", TRAINING_WEBHOOKS],
+        ports={"https": _WEBHOOKS, "health": _HEALTH},
+    )
+    account = training_rbac.ACCOUNT
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        *training_rbac.manifests(namespace),
+        _deployment(TRAINING, namespace, _pod(account, operator), replicas=1),
+        # Asked at every write of our kinds, which are refused where nobody answers.
+        _deployment(TRAINING_WEBHOOKS, namespace, _pod(account, webhooks), replicas=2),
+        _service(TRAINING_WEBHOOKS, namespace, {"https": 443}),
     ]
 
 
@@ -130,7 +167,7 @@ def text(name: str) -> str:
     """A whole file of ``deploy/``."""
     from shoal.cli.output import to_yaml  # noqa: PLC0415 - only here
 
-    made = {"operator": manifests, "scheduler": scheduler_manifests}
+    made = {"operator": manifests, "scheduler": scheduler_manifests, "training": training_manifests}
     return _HEADERS[name] + to_yaml(made[name]())
 
 

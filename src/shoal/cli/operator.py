@@ -37,6 +37,7 @@ class Part(enum.StrEnum):
     """What can be left out by naming the others with ``--enable``."""
 
     GANGS = "gangs"
+    TRAINING = "training"
 
 
 def operator(
@@ -100,6 +101,8 @@ def operator(
         try:
             if Part.GANGS in wanted:
                 await _add_gangs(manager, configuration, connection.namespace)
+            if Part.TRAINING in wanted:
+                _add_training(manager)
             await run_until_signalled(manager)
         finally:
             await manager.client.close()
@@ -115,6 +118,13 @@ async def _add_gangs(manager: Manager, configuration: OperatorConfiguration | No
     settings = gang_settings(configuration, namespace=namespace, pod_selector=_MANAGED)
     await check_compute_domains(manager.client, settings)
     add_gangs(manager, settings)
+
+
+def _add_training(manager: Manager) -> None:
+    from shoal.training.everything import add_training  # noqa: PLC0415 - as above
+    from shoal.training.settings import TrainingSettings  # noqa: PLC0415
+
+    add_training(manager, TrainingSettings())
 
 
 def _election(configuration: OperatorConfiguration | None, *, asked: bool, chosen: str, own: str) -> Election | None:

@@ -171,7 +171,7 @@ def _webhooks(wish: Wish, place: DataDir, stack: ExitStack) -> Listener | None:
     The same port each time, since it is written where the API server looks for it: what is asked while nobody answers
     there yet, or for the moment, waits.
     """
-    if not wish.components & {Component.GANGS, Component.SCHEDULER}:
+    if not wish.components & {Component.GANGS, Component.TRAINING, Component.SCHEDULER}:
         return None
     return listen_as_before(stack, _AGENTS_BIND, place.path / "agents" / "webhooks.port")
 
@@ -210,7 +210,7 @@ def _clients(
     """The processes beside the server; what they need is loaded here, once for all of them."""
     processes = []
     sources = {server.process.name: server.connection}
-    if wish.components & {Component.CONTROLLERS, Component.GANGS, Component.SCHEDULER, Component.NODES}:
+    if wish.components - {Component.API, Component.PORTAL}:
         from shoal.cli.processes.control import ControlOptions, control_process, control_socket  # noqa: PLC0415
 
         options = ControlOptions(

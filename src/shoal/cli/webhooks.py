@@ -43,6 +43,7 @@ class Side(enum.StrEnum):
     """Whose webhooks: each side's may be left to others, who register theirs under the same names."""
 
     GANGS = "gangs"
+    TRAINING = "training"
     SCHEDULER = "scheduler"
 
 
@@ -132,6 +133,7 @@ def webhooks(
     from shoal.cli.processes.offers import offered  # noqa: PLC0415
     from shoal.kube import HttpTransport, Manager, Settings, load_connection, run_until_signalled  # noqa: PLC0415
     from shoal.kube.admission import AdmissionServer, ServiceEndpoint, UrlEndpoint  # noqa: PLC0415
+    from shoal.training.settings import TrainingSettings  # noqa: PLC0415
 
     set_up_logs(configuration, log_level)
     connection = load_connection(kubeconfig, context)
@@ -155,7 +157,8 @@ def webhooks(
     async def run() -> None:
         transport = HttpTransport(connection)
         manager = Manager(transport, name="shoal-webhooks", settings=Settings(health_address=health))
-        offer = offered(manager, endpoint, gangs=gangs, scheduler=scheduler)
+        training = TrainingSettings() if Side.TRAINING in sides else None
+        offer = offered(manager, endpoint, gangs=gangs, scheduler=scheduler, training=training)
         server = AdmissionServer(offer.webhooks, port=chosen)
         source = _certificates(
             manager,

@@ -5,25 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from shoal.gangs.backends.rbac import RULES as BACKEND_RULES
+from shoal.kube.rights import Rule, account_with_rights, rule
 
 NAME = "grove:system:grove-operator"
 ACCOUNT = "grove-operator"
 
 _READ = ("get", "list", "watch")
 _WRITE = (*_READ, "create", "update", "patch", "delete", "deletecollection")
-_Rule = dict[str, list[str]]
 
 
-def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> _Rule:
-    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
-
-
-RULES: tuple[_Rule, ...] = (
-    _rule(
+RULES: tuple[Rule, ...] = (
+    rule(
         "grove.io",
         [
             f"{kind}{part}"
@@ -32,18 +27,18 @@ RULES: tuple[_Rule, ...] = (
         ],
         _WRITE,
     ),
-    _rule("scheduler.grove.io", ["podgangs", "podgangs/status", "podgangs/finalizers"], _WRITE),
-    _rule("", ["pods", "pods/status", "serviceaccounts", "services", "secrets"], _WRITE),
-    _rule("", ["events"], ["create", "patch", *_READ]),
-    _rule("", ["nodes"], _READ),
-    _rule("autoscaling", ["horizontalpodautoscalers"], _WRITE),
-    _rule("resource.k8s.io", ["resourceclaims"], _WRITE),
-    _rule("resource.k8s.io", ["resourceclaimtemplates"], _READ),
-    _rule("rbac.authorization.k8s.io", ["roles", "rolebindings"], _WRITE),
-    _rule("kai.scheduler", ["topologies"], _WRITE),
-    _rule("resource.nvidia.com", ["computedomains"], _WRITE),
-    _rule("apiextensions.k8s.io", ["customresourcedefinitions"], _READ),
-    _rule(
+    rule("scheduler.grove.io", ["podgangs", "podgangs/status", "podgangs/finalizers"], _WRITE),
+    rule("", ["pods", "pods/status", "serviceaccounts", "services", "secrets"], _WRITE),
+    rule("", ["events"], ["create", "patch", *_READ]),
+    rule("", ["nodes"], _READ),
+    rule("autoscaling", ["horizontalpodautoscalers"], _WRITE),
+    rule("resource.k8s.io", ["resourceclaims"], _WRITE),
+    rule("resource.k8s.io", ["resourceclaimtemplates"], _READ),
+    rule("rbac.authorization.k8s.io", ["roles", "rolebindings"], _WRITE),
+    rule("kai.scheduler", ["topologies"], _WRITE),
+    rule("resource.nvidia.com", ["computedomains"], _WRITE),
+    rule("apiextensions.k8s.io", ["customresourcedefinitions"], _READ),
+    rule(
         "admissionregistration.k8s.io",
         ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
         [*_READ, "create", "update", "patch", "delete"],
@@ -55,22 +50,5 @@ RULES: tuple[_Rule, ...] = (
 
 def manifests(namespace: str) -> list[dict[str, Any]]:
     """The account, its rights in the cluster, and its right to hold a lease in its own namespace."""
-    labels = {"app.kubernetes.io/name": ACCOUNT, "app.kubernetes.io/part-of": "shoal"}
-    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}
-    lease = f"{NAME}-lease"
-    group = "rbac.authorization.k8s.io"
-    return [
-        _object("v1", "ServiceAccount", ACCOUNT, labels, namespace),
-        _object(f"{group}/v1", "ClusterRole", NAME, labels) | {"rules": list(RULES)},
-        _object(f"{group}/v1", "ClusterRoleBinding", NAME, labels)
-        | {"roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": NAME}, "subjects": [subject]},
-        _object(f"{group}/v1", "Role", lease, labels, namespace)
-        | {"rules": [_rule("coordination.k8s.io", ["leases"], ["get", "list", "watch", "create", "update", "patch"])]},
-        _object(f"{group}/v1", "RoleBinding", lease, labels, namespace)
-        | {"roleRef": {"apiGroup": group, "kind": "Role", "name": lease}, "subjects": [subject]},
-    ]
-
-
-def _object(api_version: str, kind: str, name: str, labels: dict[str, str], namespace: str = "") -> dict[str, Any]:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": labels}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    lease = rule("coordination.k8s.io", ["leases"], ["get", "list", "watch", "create", "update", "patch"])
+    return account_with_rights(ACCOUNT, namespace, role=NAME, rules=RULES, own_role=f"{NAME}-lease", own_rules=[lease])

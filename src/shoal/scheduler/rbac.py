@@ -6,12 +6,11 @@ the one account of a process that runs them together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+from shoal.kube.rights import Rule, account_with_rights, rule
 from shoal.scheduler.grouper.rbac import RULES as GROUPER_RULES
-
-Rule: TypeAlias = dict[str, list[str]]
 
 NAME: Final = "kai-scheduler"
 ACCOUNT: Final = "kai-scheduler"
@@ -26,85 +25,81 @@ _CORE, _KAI, _RUN_AI = "", "kai.scheduler", "scheduling.run.ai"
 _SCHEDULING, _DEVICES, _STORAGE = "scheduling.k8s.io", "resource.k8s.io", "storage.k8s.io"
 
 
-def _rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
-    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
-
-
 _OTHER_GANGS: Final = (
-    _rule(_SCHEDULING, ["workloads", "podgroups", "compositepodgroups"], _READ),
-    _rule(_SCHEDULING, ["workloads/status", "podgroups/status", "compositepodgroups/status"], _STATUS),
-    _rule("scheduling.sigs.k8s.io", ["podgroups"], _READ),
-    _rule("scheduling.x-k8s.io", ["podgroups"], _READ),
-    _rule("scheduling.sigs.k8s.io", ["podgroups/status"], _STATUS),
-    _rule("scheduling.volcano.sh", ["podgroups", "queues"], _READ),
-    _rule("scheduling.volcano.sh", ["podgroups/status"], _STATUS),
+    rule(_SCHEDULING, ["workloads", "podgroups", "compositepodgroups"], _READ),
+    rule(_SCHEDULING, ["workloads/status", "podgroups/status", "compositepodgroups/status"], _STATUS),
+    rule("scheduling.sigs.k8s.io", ["podgroups"], _READ),
+    rule("scheduling.x-k8s.io", ["podgroups"], _READ),
+    rule("scheduling.sigs.k8s.io", ["podgroups/status"], _STATUS),
+    rule("scheduling.volcano.sh", ["podgroups", "queues"], _READ),
+    rule("scheduling.volcano.sh", ["podgroups/status"], _STATUS),
 )
 """Gangs in the words of others: they are read, and told how they fare."""
 
 PARTS: Final[Mapping[str, tuple[Rule, ...]]] = {
     "scheduler": (
-        _rule(_CORE, ["configmaps", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes"], _READ),
-        _rule(_CORE, ["pods"], (*_READ, "patch", "update", "delete")),
-        _rule(_CORE, ["pods/status"], _STATUS),
-        _rule(_CORE, ["events"], _EVENTS),
-        _rule(_KAI, ["topologies", "schedulingshards", "configs"], _READ),
-        _rule("topology.node.k8s.io", ["noderesourcetopologies"], _READ),
-        _rule(_DEVICES, ["deviceclasses", "resourceclaims", "resourceslices"], _READ),
-        _rule(_SCHEDULING, ["priorityclasses"], _READ),
-        _rule(_RUN_AI, ["queues"], _READ),
-        _rule(_RUN_AI, ["podgroups"], (*_READ, "patch", "update")),
-        _rule(_RUN_AI, ["podgroups/status"], _STATUS),
-        _rule(_RUN_AI, ["bindrequests"], _WRITE),
-        _rule(_STORAGE, ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"], _READ),
+        rule(_CORE, ["configmaps", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes"], _READ),
+        rule(_CORE, ["pods"], (*_READ, "patch", "update", "delete")),
+        rule(_CORE, ["pods/status"], _STATUS),
+        rule(_CORE, ["events"], _EVENTS),
+        rule(_KAI, ["topologies", "schedulingshards", "configs"], _READ),
+        rule("topology.node.k8s.io", ["noderesourcetopologies"], _READ),
+        rule(_DEVICES, ["deviceclasses", "resourceclaims", "resourceslices"], _READ),
+        rule(_SCHEDULING, ["priorityclasses"], _READ),
+        rule(_RUN_AI, ["queues"], _READ),
+        rule(_RUN_AI, ["podgroups"], (*_READ, "patch", "update")),
+        rule(_RUN_AI, ["podgroups/status"], _STATUS),
+        rule(_RUN_AI, ["bindrequests"], _WRITE),
+        rule(_STORAGE, ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"], _READ),
         *_OTHER_GANGS,
     ),
     "binder": (
-        _rule(_CORE, ["configmaps", "pods"], _WRITE),
-        _rule(_CORE, ["pods/binding"], ["create"]),
-        _rule(_CORE, ["pods/status"], _STATUS),
-        _rule(_CORE, ["events"], _EVENTS),
-        _rule(_CORE, ["namespaces", "serviceaccounts"], (*_READ, "create")),
-        _rule("rbac.authorization.k8s.io", ["roles", "rolebindings"], (*_READ, "create")),
-        _rule(_CORE, ["nodes"], _READ),
-        _rule(_CORE, ["persistentvolumes", "persistentvolumeclaims"], (*_READ, "patch", "update")),
-        _rule(_DEVICES, ["deviceclasses", "resourceslices"], _READ),
-        _rule(_DEVICES, ["resourceclaims"], (*_READ, "create", "patch", "update")),
-        _rule(_DEVICES, ["resourceclaims/status"], _STATUS),
-        _rule(_DEVICES, ["resourceclaims/binding"], ["patch", "update"]),
-        _rule(_RUN_AI, ["bindrequests"], (*_READ, "patch", "update", "delete")),
-        _rule(_RUN_AI, ["bindrequests/status"], _STATUS),
-        _rule(_STORAGE, ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"], _READ),
+        rule(_CORE, ["configmaps", "pods"], _WRITE),
+        rule(_CORE, ["pods/binding"], ["create"]),
+        rule(_CORE, ["pods/status"], _STATUS),
+        rule(_CORE, ["events"], _EVENTS),
+        rule(_CORE, ["namespaces", "serviceaccounts"], (*_READ, "create")),
+        rule("rbac.authorization.k8s.io", ["roles", "rolebindings"], (*_READ, "create")),
+        rule(_CORE, ["nodes"], _READ),
+        rule(_CORE, ["persistentvolumes", "persistentvolumeclaims"], (*_READ, "patch", "update")),
+        rule(_DEVICES, ["deviceclasses", "resourceslices"], _READ),
+        rule(_DEVICES, ["resourceclaims"], (*_READ, "create", "patch", "update")),
+        rule(_DEVICES, ["resourceclaims/status"], _STATUS),
+        rule(_DEVICES, ["resourceclaims/binding"], ["patch", "update"]),
+        rule(_RUN_AI, ["bindrequests"], (*_READ, "patch", "update", "delete")),
+        rule(_RUN_AI, ["bindrequests/status"], _STATUS),
+        rule(_STORAGE, ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"], _READ),
     ),
     "grouper": GROUPER_RULES,
     "queues": (
-        _rule(_CORE, ["events"], _EVENTS),
-        _rule(_RUN_AI, ["queues", "podgroups"], _READ),
-        _rule(_RUN_AI, ["queues/status"], _STATUS),
+        rule(_CORE, ["events"], _EVENTS),
+        rule(_RUN_AI, ["queues", "podgroups"], _READ),
+        rule(_RUN_AI, ["queues/status"], _STATUS),
     ),
     "podgroups": (
-        _rule(_CORE, ["events"], _EVENTS),
-        _rule(_CORE, ["nodes", "pods"], _READ),
-        _rule(_SCHEDULING, ["priorityclasses"], _READ),
-        _rule(_RUN_AI, ["podgroups"], _READ),
-        _rule(_RUN_AI, ["podgroups/status"], _STATUS),
+        rule(_CORE, ["events"], _EVENTS),
+        rule(_CORE, ["nodes", "pods"], _READ),
+        rule(_SCHEDULING, ["priorityclasses"], _READ),
+        rule(_RUN_AI, ["podgroups"], _READ),
+        rule(_RUN_AI, ["podgroups/status"], _STATUS),
     ),
     "scale-adjuster": (
-        _rule(_CORE, ["pods"], (*_READ, "create", "patch", "delete")),
-        _rule(_CORE, ["events"], _EVENTS),
+        rule(_CORE, ["pods"], (*_READ, "create", "patch", "delete")),
+        rule(_CORE, ["events"], _EVENTS),
     ),
     "defaults": (
-        _rule(_CORE, ["namespaces"], ["get", "create"]),
-        _rule(_SCHEDULING, ["priorityclasses"], ["get", "create"]),
-        _rule(_RUN_AI, ["queues"], ["get", "create"]),
+        rule(_CORE, ["namespaces"], ["get", "create"]),
+        rule(_SCHEDULING, ["priorityclasses"], ["get", "create"]),
+        rule(_RUN_AI, ["queues"], ["get", "create"]),
     ),
     "admission": (
-        _rule(_RUN_AI, ["queues"], _READ),
-        _rule(
+        rule(_RUN_AI, ["queues"], _READ),
+        rule(
             "admissionregistration.k8s.io",
             ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
             _WRITE,
         ),
-        _rule("apiextensions.k8s.io", ["customresourcedefinitions"], _READ),
+        rule("apiextensions.k8s.io", ["customresourcedefinitions"], _READ),
     ),
 }
 """What each part needs. Leases, and the Secret of webhooks' certificates, are a matter of the part's own namespace."""
@@ -113,14 +108,14 @@ PARTS: Final[Mapping[str, tuple[Rule, ...]]] = {
 def merged(rules: Iterable[Rule]) -> tuple[Rule, ...]:
     """The same rights with each resource named once, those with equal rights in one rule."""
     rights: dict[tuple[str, str], set[str]] = {}
-    for rule in rules:
-        for group in rule["apiGroups"]:
-            for resource in rule["resources"]:
-                rights.setdefault((group, resource), set()).update(rule["verbs"])
+    for one in rules:
+        for group in one["apiGroups"]:
+            for resource in one["resources"]:
+                rights.setdefault((group, resource), set()).update(one["verbs"])
     together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (group, resource), verbs in sorted(rights.items()):
         together.setdefault((group, tuple(sorted(verbs, key=_place))), []).append(resource)
-    return tuple(_rule(group, resources, verbs) for (group, verbs), resources in together.items())
+    return tuple(rule(group, resources, verbs) for (group, verbs), resources in together.items())
 
 
 def _place(verb: str) -> tuple[int, str]:
@@ -133,21 +128,5 @@ RULES: Final[tuple[Rule, ...]] = merged(rule for rules in PARTS.values() for rul
 
 def manifests(namespace: str) -> list[dict[str, Any]]:
     """The account, its rights in the cluster, and its right to a lease and a certificate in its own namespace."""
-    labels = {"app.kubernetes.io/name": ACCOUNT, "app.kubernetes.io/part-of": "shoal"}
-    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}
-    group = "rbac.authorization.k8s.io"
-    own = (_rule("coordination.k8s.io", ["leases"], _WRITE), _rule(_CORE, ["secrets"], (*_READ, "create", "update")))
-    return [
-        _object("v1", "ServiceAccount", ACCOUNT, labels, namespace),
-        _object(f"{group}/v1", "ClusterRole", NAME, labels) | {"rules": list(RULES)},
-        _object(f"{group}/v1", "ClusterRoleBinding", NAME, labels)
-        | {"roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": NAME}, "subjects": [subject]},
-        _object(f"{group}/v1", "Role", NAME, labels, namespace) | {"rules": list(own)},
-        _object(f"{group}/v1", "RoleBinding", NAME, labels, namespace)
-        | {"roleRef": {"apiGroup": group, "kind": "Role", "name": NAME}, "subjects": [subject]},
-    ]
-
-
-def _object(api_version: str, kind: str, name: str, labels: dict[str, str], namespace: str = "") -> dict[str, Any]:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": labels}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+    own = (rule("coordination.k8s.io", ["leases"], _WRITE), rule(_CORE, ["secrets"], (*_READ, "create", "update")))
+    return account_with_rights(ACCOUNT, namespace, role=NAME, rules=RULES, own_role=NAME, own_rules=own)

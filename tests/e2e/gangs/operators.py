@@ -92,7 +92,7 @@ class Platform:
 
     @contextmanager
     def operator(self, *arguments: str, env: dict[str, str] | None = None) -> Iterator[Running]:
-        with self.running("operator", *NO_PORTS, *arguments, env=env) as running:
+        with self.running("operator", "--enable=gangs", *NO_PORTS, *arguments, env=env) as running:
             yield running
 
     @contextmanager

@@ -33,6 +33,10 @@ from shoal.gangs.settings import GangSettings
 from shoal.kube import Change, Connection, Informer, Manager, configure_logs
 from shoal.kube.admission import AdmissionServer, DirectoryStore, Policy, SelfMade, UrlEndpoint
 from shoal.scheduler.admission.gpu_sharing import GpuSharingSettings
+from shoal.training.defaults import add_training_defaults
+from shoal.training.everything import add_training
+from shoal.training.jobset.settings import JobSetSettings
+from shoal.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -44,6 +48,9 @@ _SHARING = GpuSharingSettings(
     schedulers=GANG_SCHEDULERS,
 )
 """All whose pods the scheduler places as gangs or alone; plain pods of others share no GPUs."""
+
+_TRAINING = TrainingSettings(job_sets=JobSetSettings(selector=""))
+"""All Jobs and pods are kept for other controllers in any case."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +102,13 @@ async def _control(options: ControlOptions, connection: Connection, reporter: Re
     gangs = GangSettings(has_topologies=True) if Component.GANGS in options.components else None
     if gangs is not None:
         add_gangs(manager, gangs)
-    admission = _admission(manager, options, options.webhooks, gangs) if options.webhooks is not None else None
+    training = _TRAINING if Component.TRAINING in options.components else None
+    if training is not None:
+        add_training(manager, training)
+        add_training_defaults(manager)
+    admission = None
+    if options.webhooks is not None:
+        admission = _admission(manager, options, options.webhooks, gangs, training)
     nodes = sum(pool.nodes for pool in options.pools)
 
     async def until_ready() -> None:
@@ -106,10 +119,16 @@ async def _control(options: ControlOptions, connection: Connection, reporter: Re
     await run_manager(manager, reporter, socket=options.socket, until_ready=until_ready, routes=[counts.route()])
 
 
-def _admission(manager: Manager, options: ControlOptions, listener: Listener, gangs: GangSettings | None) -> Admission:
-    """Adds what checks and completes the kinds of gangs and of the scheduler."""
+def _admission(
+    manager: Manager,
+    options: ControlOptions,
+    listener: Listener,
+    gangs: GangSettings | None,
+    training: TrainingSettings | None,
+) -> Admission:
+    """Adds what checks and completes the kinds of gangs, of training and of the scheduler."""
     scheduler = SchedulerAdmission(pods=_SHARING) if Component.SCHEDULER in options.components else None
-    offer = offered(manager, UrlEndpoint(listener.url("https")), gangs=gangs, scheduler=scheduler)
+    offer = offered(manager, UrlEndpoint(listener.url("https")), gangs=gangs, scheduler=scheduler, training=training)
     server = AdmissionServer(offer.webhooks, listener=listener.socket)
     source = SelfMade(DirectoryStore(options.data_dir / "pki" / "webhooks"), Policy(names=(listener.host,)))
     return Admission(manager, server, source, offer.configurations, marks=MARKS)

@@ -1,4 +1,4 @@
-"""Which webhooks a process offers: those of gangs, those of the scheduler, or both on one server."""
+"""Which webhooks a process offers: those of gangs, of training and of the scheduler, or several on one server."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from shoal.kube import Manager
 from shoal.kube.admission import ServiceEndpoint, UrlEndpoint, Webhooks
 from shoal.scheduler.admission import AdmissionSettings, add_all_webhooks, unregistered
 from shoal.scheduler.admission.gpu_sharing import GpuSharingSettings
+from shoal.training.admission import Lookups, training_webhooks, webhook_configurations
+from shoal.training.jobset.everything import add_job_set_webhooks
+from shoal.training.plugins import load_framework
+from shoal.training.settings import TrainingSettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +41,7 @@ def offered(
     *,
     gangs: GangSettings | None,
     scheduler: SchedulerAdmission | None,
+    training: TrainingSettings | None,
 ) -> Offer:
     """The webhooks of those sides that have settings; what the others registered is not touched."""
     webhooks, configurations, retired = Webhooks(), list[dict[str, Any]](), list[tuple[str, str]]()
@@ -46,4 +51,19 @@ def offered(
     if scheduler is not None:
         configurations += add_all_webhooks(webhooks, manager, scheduler.kinds, scheduler.pods, endpoint)
         retired += unregistered(configurations)
+    if training is not None:
+        sides = (
+            add_job_set_webhooks(manager, training.job_sets, endpoint),
+            _training_webhooks(manager, endpoint),
+        )
+        for more, registered in sides:
+            webhooks.include(more)
+            configurations += registered
     return Offer(webhooks, configurations, retired)
+
+
+def _training_webhooks(
+    manager: Manager, endpoint: ServiceEndpoint | UrlEndpoint
+) -> tuple[Webhooks, list[dict[str, Any]]]:
+    webhooks = training_webhooks(Lookups.live(manager.client), plugin_problems=load_framework().problems)
+    return webhooks, webhook_configurations(webhooks, endpoint)

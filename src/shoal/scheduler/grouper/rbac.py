@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from shoal.kube.rights import rule
+
 _READ: Final = ("get", "list", "watch")
 
 _OWNERS: Final = {
@@ -41,15 +43,11 @@ _OWNERS: Final = {
 """What may lie above a pod."""
 
 
-def _rule(group: str, resources: tuple[str, ...], verbs: tuple[str, ...]) -> dict[str, list[str]]:
-    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
-
-
 RULES: Final[tuple[dict[str, list[str]], ...]] = (
-    _rule("", ("pods",), (*_READ, "patch")),
-    _rule("", ("configmaps",), _READ),
-    _rule("", ("events",), ("create", "patch")),
-    _rule("scheduling.k8s.io", ("priorityclasses",), _READ),
-    _rule("scheduling.run.ai", ("podgroups",), (*_READ, "create", "patch")),
-    *(_rule(group, plurals, _READ) for group, plurals in _OWNERS.items()),
+    rule("", ("pods",), (*_READ, "patch")),
+    rule("", ("configmaps",), _READ),
+    rule("", ("events",), ("create", "patch")),
+    rule("scheduling.k8s.io", ("priorityclasses",), _READ),
+    rule("scheduling.run.ai", ("podgroups",), (*_READ, "create", "patch")),
+    *(rule(group, plurals, _READ) for group, plurals in _OWNERS.items()),
 )

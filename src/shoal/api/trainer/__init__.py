@@ -1,0 +1,111 @@
+"""trainer.kubeflow.org: TrainJobs, and the runtimes that say how they are run.
+
+A TrainJob is one training run. It names a TrainingRuntime (of its namespace) or a ClusterTrainingRuntime, whose
+template is a JobSet, and says what differs from it.
+"""
+
+from shoal.api.trainer import optimization_jobs, runtimes, train_jobs
+from shoal.api.trainer.embedded import TemplateMetadata
+from shoal.api.trainer.optimization_jobs import OPTIMIZATION_JOBS, OptimizationJob
+from shoal.api.trainer.runtime_patches import (
+    ContainerPatch,
+    JobSetSpecPatch,
+    JobSetTemplatePatch,
+    PodSpecPatch,
+    ReplicatedJobPatch,
+    RuntimePatch,
+    TrainingRuntimeSpecPatch,
+)
+from shoal.api.trainer.runtimes import (
+    CLUSTER_TRAINING_RUNTIMES,
+    TRAINING_RUNTIMES,
+    ClusterTrainingRuntime,
+    CoschedulingPolicy,
+    EnvInjection,
+    EnvInjectionTarget,
+    FluxPolicy,
+    JAXPolicy,
+    KaiPolicy,
+    MLPolicy,
+    MPIPolicy,
+    NetworkTopology,
+    PodGroupPolicy,
+    RuntimeTemplate,
+    TorchPolicy,
+    TrainingRuntime,
+    TrainingRuntimeSpec,
+    VolcanoPolicy,
+    XGBoostPolicy,
+)
+from shoal.api.trainer.train_jobs import (
+    TRAIN_JOBS,
+    Initializer,
+    InitializerSource,
+    JobStatus,
+    LastError,
+    Metric,
+    ResourcesPerNode,
+    RuntimeReference,
+    SecretReference,
+    Trainer,
+    TrainerStatus,
+    TrainJob,
+    TrainJobSpec,
+    TrainJobStatus,
+    is_finished,
+)
+
+DEFINITIONS = (
+    runtimes.CLUSTER_DEFINITION,
+    optimization_jobs.DEFINITION,
+    runtimes.DEFINITION,
+    train_jobs.DEFINITION,
+)
+
+__all__ = [
+    "CLUSTER_TRAINING_RUNTIMES",
+    "DEFINITIONS",
+    "OPTIMIZATION_JOBS",
+    "TRAINING_RUNTIMES",
+    "TRAIN_JOBS",
+    "ClusterTrainingRuntime",
+    "ContainerPatch",
+    "CoschedulingPolicy",
+    "EnvInjection",
+    "EnvInjectionTarget",
+    "FluxPolicy",
+    "Initializer",
+    "InitializerSource",
+    "JAXPolicy",
+    "JobSetSpecPatch",
+    "JobSetTemplatePatch",
+    "JobStatus",
+    "KaiPolicy",
+    "LastError",
+    "MLPolicy",
+    "MPIPolicy",
+    "Metric",
+    "NetworkTopology",
+    "OptimizationJob",
+    "PodGroupPolicy",
+    "PodSpecPatch",
+    "ReplicatedJobPatch",
+    "ResourcesPerNode",
+    "RuntimePatch",
+    "RuntimeReference",
+    "RuntimeTemplate",
+    "SecretReference",
+    "TemplateMetadata",
+    "TorchPolicy",
+    "TrainJob",
+    "TrainJobSpec",
+    "TrainJobStatus",
+    "Trainer",
+    "TrainerStatus",
+    "TrainingRuntime",
+    "TrainingRuntimeSpec",
+    "TrainingRuntimeSpecPatch",
+    "VolcanoPolicy",
+    "XGBoostPolicy",
+    "is_finished",
+]

@@ -1,0 +1,1 @@
+"""Training: TrainJobs and their runtimes, and JobSets, which run them."""

@@ -1,0 +1,172 @@
+"""Gangs: how pods are marked, and what each scheduler is told. Initializers are in none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shoal.api.scheduling_run_ai import POD_GROUPS
+from shoal.training.framework import Wanted
+from shoal.training.plugins import load_framework
+from tests.training.framework.builders import (
+    UID,
+    a_container,
+    a_job,
+    a_runtime,
+    a_train_job,
+    a_trainer,
+    an_initializer,
+    objects_of,
+    pod_of,
+    template_of,
+)
+
+NODE = a_container(resources={"requests": {"cpu": "500m", "memory": "2Gi", "nvidia.com/gpu": 1}})
+GANG = f"pg-demo-{UID}"
+
+
+def staged(gang: Any, **fields: Any) -> Any:
+    """Two initializers, and three nodes that wait for them."""
+    waits = [{"name": "dataset-initializer", "status": "Complete"}]
+    trainer = a_trainer(NODE, dependsOn=waits, pod=fields.pop("pod", None))
+    initializers = (an_initializer("dataset"), an_initializer("model"))
+    return a_runtime(*initializers, trainer, ml={"numNodes": 3, "torch": {}}, gang=gang, **fields)
+
+
+def wanted_groups(train_job: Any, runtime: Any) -> dict[str, Wanted]:
+    wanted = load_framework().objects(train_job, runtime)
+    return {one.name: one for one in wanted if one.resource.kind == "PodGroup"}
+
+
+class TestCoscheduling:
+    def test_its_pod_group_counts_the_nodes_alone(self) -> None:
+        [(name, wanted)] = wanted_groups(
+            a_train_job(), staged({"coscheduling": {"scheduleTimeoutSeconds": 90}})
+        ).items()
+        assert name == "demo"
+        assert wanted.resource.api_version == "scheduling.x-k8s.io/v1alpha1"
+        assert wanted.make() == {
+            "spec": {
+                "minMember": 3,
+                "minResources": {"cpu": "1500m", "memory": "6Gi", "nvidia.com/gpu": "3"},
+                "scheduleTimeoutSeconds": 90,
+            }
+        }
+
+    def test_nodes_are_marked_and_initializers_are_not(self) -> None:
+        made = objects_of(a_train_job(), staged({"coscheduling": {}}))["JobSet/demo"]
+        assert template_of(made)["metadata"] == {"labels": {"scheduling.x-k8s.io/pod-group": "demo"}}
+        assert "metadata" not in template_of(made, "dataset-initializer")
+        assert "schedulerName" not in pod_of(made)
+
+    def test_the_timeout_has_a_default(self) -> None:
+        [wanted] = wanted_groups(a_train_job(), staged({"coscheduling": {}})).values()
+        assert wanted.make()["spec"]["scheduleTimeoutSeconds"] == 60
+
+
+class TestVolcano:
+    def test_its_pod_group(self) -> None:
+        runtime = staged(
+            {"volcano": {"networkTopology": {"mode": "soft", "highestTierAllowed": 2}}},
+            metadata={"annotations": {"scheduling.volcano.sh/queue-name": "research"}},
+            pod={"priorityClassName": "high"},
+        )
+        [wanted] = wanted_groups(a_train_job(), runtime).values()
+        assert (wanted.name, wanted.resource.api_version) == ("demo", "scheduling.volcano.sh/v1beta1")
+        assert wanted.make()["spec"] == {
+            "minMember": 3,
+            "minResources": {"cpu": "1500m", "memory": "6Gi", "nvidia.com/gpu": "3"},
+            "queue": "research",
+            "priorityClassName": "high",
+            "networkTopology": {"mode": "soft", "highestTierAllowed": 2},
+        }
+
+    def test_what_is_not_said_is_left_to_volcano(self) -> None:
+        [wanted] = wanted_groups(a_train_job(), staged({"volcano": {}})).values()
+        assert set(wanted.make()["spec"]) == {"minMember", "minResources"}
+
+    def test_nodes_are_marked_and_initializers_are_not(self) -> None:
+        made = objects_of(a_train_job(), staged({"volcano": {}}))["JobSet/demo"]
+        assert template_of(made)["metadata"] == {"annotations": {"scheduling.k8s.io/group-name": "demo"}}
+        assert "metadata" not in template_of(made, "model-initializer")
+
+
+class TestKai:
+    def test_a_queue_on_the_train_job_is_enough(self) -> None:
+        job = a_train_job(labels={"kai.scheduler/queue": "team-a"})
+        groups = wanted_groups(job, staged(None))
+        assert list(groups) == [f"pg-demo-dataset-initializer-{UID}", f"pg-demo-model-initializer-{UID}", GANG]
+        assert {one.resource for one in groups.values()} == {POD_GROUPS.documents()}
+        assert [one.make()["spec"] for one in groups.values()] == [{"minMember": 1}, {"minMember": 1}, {"minMember": 3}]
+        queue = {"metadata": {"labels": {"kai.scheduler/queue": "team-a"}}, "spec": {"queue": "team-a"}}
+        assert [one.initial for one in groups.values()] == [queue] * 3
+
+    def test_every_pod_names_its_scheduler_its_queue_and_its_group(self) -> None:
+        made = objects_of(a_train_job(labels={"kai.scheduler/queue": "team-a"}), staged(None))["JobSet/demo"]
+        for job, group in (("node", GANG), ("dataset-initializer", f"pg-demo-dataset-initializer-{UID}")):
+            assert pod_of(made, job)["schedulerName"] == "kai-scheduler"
+            assert template_of(made, job)["metadata"] == {
+                "labels": {"kai.scheduler/queue": "team-a"},
+                "annotations": {"kai.scheduler/skip-podgrouper": "true", "pod-group-name": group},
+            }
+
+    def test_the_group_says_whose_it_is(self) -> None:
+        job = a_train_job(labels={"kai.scheduler/queue": "q"})
+        annotations = wanted_groups(job, staged(None))[GANG].make()["metadata"]["annotations"]
+        assert annotations["kai.scheduler/top-owner-metadata"] == (
+            f"name: demo\nuid: {UID}\ngroup: trainer.kubeflow.org\nversion: v1alpha1\nkind: TrainJob\n"
+        )
+
+    QUEUES: dict[str, tuple[Any, Any, Any, str]] = {
+        "the TrainJob's": ({"kai.scheduler/queue": "mine"}, {"kai": {"queue": "policy"}}, {}, "mine"),
+        "the policy's": ({}, {"kai": {"queue": "policy"}}, {"kai.scheduler/queue": "template"}, "policy"),
+        "the template's": ({}, {"kai": {}}, {"kai.scheduler/queue": "template"}, "template"),
+        "the default one": ({}, {"kai": {}}, {}, "default-queue"),
+    }
+
+    @pytest.mark.parametrize(("labels", "gang", "template", "expected"), QUEUES.values(), ids=QUEUES)
+    def test_the_queue(self, labels: Any, gang: Any, template: Any, expected: str) -> None:
+        groups = wanted_groups(a_train_job(labels=labels), staged(gang, metadata={"labels": template}))
+        assert groups[GANG].initial["spec"] == {"queue": expected}  # type: ignore[index]
+
+    @pytest.mark.parametrize("policy", ["coscheduling", "volcano"])
+    def test_a_runtime_with_another_kind_of_gang_keeps_it(self, policy: str) -> None:
+        job = a_train_job(labels={"kai.scheduler/queue": "q"})
+        assert list(wanted_groups(job, staged({policy: {}}))) == ["demo"]
+
+    def test_without_a_queue_or_a_policy_there_is_no_gang(self) -> None:
+        assert not wanted_groups(a_train_job(), staged(None))
+
+    def test_a_scheduler_that_the_template_names_stays(self) -> None:
+        runtime = staged({"kai": {}}, pod={"schedulerName": "kai-of-shard-2"})
+        assert pod_of(objects_of(a_train_job(), runtime)["JobSet/demo"])["schedulerName"] == "kai-of-shard-2"
+
+    def test_what_the_train_job_says_of_its_gang(self) -> None:
+        labels = {
+            "kai.scheduler/queue": "q",
+            "kai.scheduler/node-pool": "h200",
+            "priorityClassName": "build",
+            "kai.scheduler/preemptibility": "non-preemptible",
+        }
+        wanted = wanted_groups(a_train_job(labels=labels), staged(None, pod={"priorityClassName": "train"}))[GANG]
+        body = wanted.make()
+        assert body["spec"] == {"minMember": 3, "priorityClassName": "build", "preemptibility": "non-preemptible"}
+        assert body["metadata"]["labels"] == {"kai.scheduler/preemptibility": "non-preemptible"}
+        moved = {"kai.scheduler/queue": "q", "kai.scheduler/node-pool": "h200"}
+        assert wanted.initial == {"metadata": {"labels": moved}, "spec": {"queue": "q"}}
+
+    def test_a_launcher_that_waits_for_its_workers_never_holds_them_up(self) -> None:
+        launcher = a_job("launcher", ancestor="trainer", dependsOn=[{"name": "node", "status": "Ready"}])
+        runtime = a_runtime(a_job("node"), launcher, ml={"mpi": {}}, gang={"kai": {}})
+        job = a_train_job(trainer={"numNodes": 4})
+        assert wanted_groups(job, runtime)[GANG].make()["spec"]["minMember"] == 4
+        made = objects_of(job, runtime)["JobSet/demo"]
+        assert template_of(made, "launcher")["metadata"]["annotations"]["pod-group-name"] == GANG
+
+
+@pytest.mark.parametrize("policy", ["coscheduling", "volcano", "kai"])
+@pytest.mark.parametrize("suspend", [True, False], ids=["suspended", "running"])
+def test_a_group_that_is_there_is_written_only_while_the_train_job_is_suspended(policy: str, suspend: bool) -> None:
+    groups = wanted_groups(a_train_job(suspend=suspend), staged({policy: {}}))
+    assert {one.is_kept(None) for one in groups.values()} == {not suspend}  # type: ignore[arg-type]
