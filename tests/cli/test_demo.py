@@ -41,6 +41,14 @@ def test_its_gangs_start_and_go_without_a_trace(shoal: Shoal) -> None:
     nodes = {pod["spec"].get("nodeName", "") for pod in shoal.objects("/api/v1/namespaces/demo-serving/pods")}
     assert all(node.startswith("demo-") for node in nodes)
 
+    def trains() -> bool:
+        said = shoal("get", "trainjobs", "--namespace=demo-research").stdout
+        return "finetune   torch-distributed   Running" in said
+
+    wait_until(trains, "the training run to run")
+    said = shoal("logs", "trainjob/finetune", "--namespace=demo-research", "--rank=1")
+    assert "epoch 3 loss 1.17" in said.stdout, said.stderr
+
     removed = shoal("demo", "--remove")
     assert removed.returncode == 0, removed.stderr
     assert [kind for kind in KINDS if shoal.objects(kind)] == []

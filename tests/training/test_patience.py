@@ -88,4 +88,3 @@ def test_what_was_told_with_something_else_waits_no_longer() -> None:
     patience.forget(KEY)
     moment = 10.75
     assert patience.left(KEY, 1.0) == 1.0
-

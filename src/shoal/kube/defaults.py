@@ -45,13 +45,16 @@ class DefaultObject:
         return namespace
 
 
-def add_default_objects(manager: Manager, objects: Sequence[DefaultObject], *, field_manager: str) -> None:
-    """Has them made once this process leads."""
+def add_default_objects(manager: Manager, objects: Sequence[DefaultObject], *, field_manager: str) -> asyncio.Event:
+    """Has them made once this process leads; the event tells when all are there."""
+    are_made = asyncio.Event()
 
     async def make() -> None:
         await make_absent(manager.client, objects, field_manager=field_manager)
+        are_made.set()
 
     manager.add_leader_task(make)
+    return are_made
 
 
 async def make_absent(

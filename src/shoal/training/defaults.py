@@ -5,6 +5,7 @@ The SDK reads in a ConfigMap that everybody may see which version of Trainer the
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from shoal.api.core import CONFIG_MAPS, NAMESPACES
@@ -28,9 +29,9 @@ def default_objects() -> list[DefaultObject]:
     ]
 
 
-def add_training_defaults(manager: Manager) -> None:
-    """Has them made once this process leads."""
-    add_default_objects(manager, default_objects(), field_manager=FIELD_MANAGER)
+def add_training_defaults(manager: Manager) -> asyncio.Event:
+    """Has them made once this process leads; the event tells when all are there."""
+    return add_default_objects(manager, default_objects(), field_manager=FIELD_MANAGER)
 
 
 def _public_version() -> list[DefaultObject]:

@@ -38,6 +38,9 @@ TRAIN_JOB_RULES: tuple[Rule, ...] = (
 RULES: tuple[Rule, ...] = (*TRAIN_JOB_RULES, *JOB_SET_RULES)
 """What all of training needs, JobSets included."""
 
+PROGRESS_RULES: tuple[Rule, ...] = (rule("authentication.k8s.io", ["tokenreviews"], ["create"]),)
+"""What the server of reports needs besides, where it runs: it asks whose a token is."""
+
 WEBHOOK_RULES: tuple[Rule, ...] = (
     rule("scheduling.k8s.io", ["priorityclasses"], ["get"]),
     rule("", ["persistentvolumeclaims"], ["get"]),

@@ -10,6 +10,11 @@ from shoal.api.core import CONFIG_MAPS, SECRETS
 from shoal.api.jobset import JOB_SETS
 from shoal.api.scheduling_run_ai import POD_GROUPS
 from shoal.api.trainer import TRAIN_JOBS, TRAINING_RUNTIMES
+from shoal.kube import Manager
+from shoal.training.controller import add_train_jobs
+from shoal.training.framework import Unbuildable
+from shoal.training.plugins import StatusServer, load_framework
+from shoal.training.settings import TrainingSettings
 from tests.support.at_rest import at_rest
 from tests.support.in_process_cluster import writes_of
 from tests.training.controller.stage import SNAPSHOT, Stage, at, training
@@ -286,3 +291,30 @@ async def test_times_are_told_in_order(stage: Stage) -> None:
         status = await stage.until_told(lambda status: "completionTime" in status)
     created = (await stage.train_job())["metadata"]["creationTimestamp"]
     assert at(created) <= at(status["startTime"]) <= at(status["completionTime"])
+
+
+async def test_programs_are_told_where_to_report_once_that_is_known(stage: Stage) -> None:
+    authorities: list[str] = []
+
+    def authority() -> str:
+        if not authorities:
+            raise Unbuildable("no certificate yet")
+        return authorities[0]
+
+    def reporting(manager: Manager) -> None:
+        server = StatusServer(url="https://progress.kubeflow-system.svc:10443", authority=authority)
+        add_train_jobs(manager, TrainingSettings(status_server=server), load_framework(server))
+
+    await stage.add_runtime()
+    await stage.submit()
+    async with stage.running(reporting):
+        status = await stage.until_told(lambda status: "lastError" in status)
+        assert status["lastError"]["message"] == "no certificate yet"
+        authorities.append("PEM")
+        made = await stage.until_job_set()
+    config_map = await stage.cluster.read(CONFIG_MAPS, "demo-tls-config")
+    assert config_map is not None
+    assert config_map["data"] == {"ca.crt": "PEM"}
+    pods = made["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
+    assert pods["containers"][0]["env"][0]["name"] == "KUBEFLOW_TRAINER_SERVER_URL"
+    assert pods["volumes"][0]["projected"]["sources"][1]["configMap"]["name"] == "demo-tls-config"

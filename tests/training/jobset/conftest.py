@@ -178,7 +178,7 @@ class JobSetWorld:
 
     async def _until(self, condition: Callable[[], Any], what: str, otherwise: Callable[[], Any]) -> Any:
         try:
-            return await until(condition, within=10)
+            return await until(condition, within=30)
         except TimeoutError:
             raise AssertionError(f"waited in vain for {what}; there is {await otherwise()}") from None
 

@@ -1,19 +1,30 @@
-"""How often a JobSet's status is written in its whole life."""
+"""How often is written for a JobSet in its whole life."""
 
 from __future__ import annotations
 
+from shoal.cluster.controllers.jobs import add_jobs
+from shoal.training.jobset import JobSetSettings, add_everything
+from tests.support.at_rest import at_rest
 from tests.support.in_process_cluster import writes_of
 from tests.training.jobset.conftest import JobSetWorld
 
 
-async def test_a_job_set_whose_job_starts_and_ends_quickly_is_told_of_once(world: JobSetWorld) -> None:
-    """Its service, its Job, one status that says how it ended, and an event: nobody was told what was over by then."""
-    async with world.running() as manager:
+async def test_steps_that_follow_each_other_quickly_are_not_told_one_by_one(world: JobSetWorld) -> None:
+    """Its service, its Job, how it ended, and an event of that; on a slow machine one status in between."""
+    async with (
+        world.cluster.controllers(add_jobs),
+        world.cluster.controllers(lambda manager: add_everything(manager, JobSetSettings())) as manager,
+    ):
         await world.make()
         await world.ready("train-workers-0")
         await world.end("train-workers-0")
         await world.condition("Completed")
-        await world.counters(workers=(0, 1, 0, 0, 0))
-        path = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets/train/status"
-        assert writes_of(manager)
-        assert path
+        await at_rest(manager)
+        assert 4 <= writes_of(manager) <= 5
+
+
+async def test_how_a_job_set_is_that_runs_on_is_told_soon(world: JobSetWorld) -> None:
+    async with world.running():
+        await world.make()
+        await world.ready("train-workers-0")
+        await world.counters(workers=(1, 0, 0, 1, 0))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shoal.api.jobset import JobSetStatus, names
-from shoal.training.jobset.jobs import wanted_job, wanted_jobs
+from shoal.training.jobset.jobs import missing_jobs, wanted_job
 from tests.training.jobset.builders import UID, a_pod_template, a_replicated_job, a_status, a_typed_set, restarted
 
 PREFIX = "jobset.sigs.k8s.io/"
@@ -118,7 +118,7 @@ def test_a_job_says_how_often_it_was_restarted_alone_where_that_is_enabled() -> 
     said = [
         each["metadata"]["labels"][names.JOB_RESTART_ATTEMPT]
         for replicated_job in job_set.spec.replicated_jobs
-        for each in wanted_jobs(job_set, replicated_job, restarts_single_jobs=True)
+        for each in missing_jobs(job_set, replicated_job, (), restarts_single_jobs=True)
     ]
     assert said == ["0", "2", "0"]
     assert names.JOB_RESTART_ATTEMPT not in job_of(job_set, "workers", 1)["metadata"]["labels"]

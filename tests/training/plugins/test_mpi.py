@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import (
@@ -56,6 +57,20 @@ def test_how_many_workers_there_are(said: int | None, launcher_trains: bool, exp
     made = job_set_of(a_train_job(trainer=trainer), mpi(runLauncherAsNode=launcher_trains))
     assert replicated_job(made)["template"]["spec"]["parallelism"] == expected
     assert replicated_job(made, "launcher")["template"]["spec"]["parallelism"] == 1
+
+
+@pytest.mark.parametrize(("launcher_trains", "expected"), [(True, 3), (False, 4)])
+def test_the_number_of_nodes_in_the_runtime_is_that_of_workers_too(launcher_trains: bool, expected: int) -> None:
+    runtime = mpi(runLauncherAsNode=launcher_trains)
+    policy = msgspec.structs.replace(runtime.ml_policy, num_nodes=4)
+    made = job_set_of(a_train_job(), msgspec.structs.replace(runtime, ml_policy=policy))
+    assert replicated_job(made)["template"]["spec"]["parallelism"] == expected
+    assert replicated_job(made, "launcher")["template"]["spec"]["parallelism"] == 1
+
+
+def test_workers_that_the_template_counts_stay_as_many() -> None:
+    made = job_set_of(a_train_job(), mpi(workers={"parallelism": 5}))
+    assert replicated_job(made)["template"]["spec"]["parallelism"] == 5
 
 
 @pytest.mark.parametrize(("trainer", "policy", "gpus", "expected"), SLOTS.values(), ids=SLOTS)

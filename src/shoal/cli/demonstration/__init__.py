@@ -36,6 +36,7 @@ _KINDS = {
     "ResourceQuota": ("", "v1", "resourcequotas", True),
     "Service": ("", "v1", "services", True),
     "StatefulSet": ("apps", "v1", "statefulsets", True),
+    "TrainJob": ("trainer.kubeflow.org", "v1alpha1", "trainjobs", True),
 }
 
 _NEXT = """
@@ -47,6 +48,8 @@ Look at it:
   kubectl get queues
   shoal explain job/too-large -n demo-research
   kubectl -n demo-research logs job/train-llama
+  shoal get trainjobs -n demo-research
+  shoal logs trainjob/finetune -n demo-research --rank 1
   kubectl get podgangs -A
   kubectl -n demo-serving get podcliques
   kubectl -n demo-research events --for podcliqueset/rollouts

@@ -102,18 +102,18 @@ async def _control(options: ControlOptions, connection: Connection, reporter: Re
     gangs = GangSettings(has_topologies=True) if Component.GANGS in options.components else None
     if gangs is not None:
         add_gangs(manager, gangs)
+    awaited: list[asyncio.Event] = []
     training = _TRAINING if Component.TRAINING in options.components else None
     if training is not None:
         add_training(manager, training)
-        add_training_defaults(manager)
-    admission = None
+        awaited.append(add_training_defaults(manager))
     if options.webhooks is not None:
-        admission = _admission(manager, options, options.webhooks, gangs, training)
+        awaited.append(_admission(manager, options, options.webhooks, gangs, training).ready)
     nodes = sum(pool.nodes for pool in options.pools)
 
     async def until_ready() -> None:
-        if admission is not None:
-            await admission.ready.wait()
+        for event in awaited:
+            await event.wait()
         await counts.wait_for_simulated_nodes(nodes)
 
     await run_manager(manager, reporter, socket=options.socket, until_ready=until_ready, routes=[counts.route()])

@@ -66,8 +66,11 @@ def _pod_set(replicated_job: Json, policy: MLPolicy | None) -> PodSet:
 
 
 def _count(template: Json, ancestor: str, policy: MLPolicy | None) -> int:
-    """How many pods a Job has: as the policy says for those that train, at least one."""
-    if ancestor == names.TRAINER_STEP and policy is not None:
+    """How many pods a Job has: as the policy says for those that train, at least one.
+
+    With MPI the trainer is the launcher, of which there is one; how many workers there are is for the plugin to say.
+    """
+    if ancestor == names.TRAINER_STEP and policy is not None and policy.mpi is None:
         count = policy.num_nodes
     else:
         count = (template.get("spec") or {}).get("parallelism")

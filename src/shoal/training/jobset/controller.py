@@ -22,6 +22,7 @@ from shoal.api.meta import HasMetadata, OwnerReference, PartialObject, is_contro
 from shoal.kube import (
     About,
     AlreadyExists,
+    ApiError,
     Conflict,
     Controller,
     Informer,
@@ -51,6 +52,8 @@ log = structlog.get_logger("shoal.training.jobset")
 
 AT_ONCE = 50
 """How many Jobs of one JobSet are made, or deleted, at a time."""
+CATCH_UP = 0.5
+"""Seconds after which a JobSet is looked at again whose new Jobs are not seen yet, should no event tell of them."""
 LOOK_AGAIN = 15.0
 """Seconds after which to ask again whether upstream's controller is still there."""
 RETRIES = RetryLimits(backoff=Backoff(initial=0.005, cap=30.0))
@@ -98,6 +101,8 @@ class JobSets:
         self._metrics = JobSetMetrics(manager.metrics.registry)
         self._stands_by = ""
         self._unsaid = Patience()
+        self._made_until: dict[Key, int] = {}
+        """The newest version of a JobSet's Jobs that were made and have not been seen yet."""
 
     def all_keys(self, _: HasMetadata) -> Iterable[Key]:
         """Every JobSet: each has to be looked at when upstream comes or goes."""
@@ -108,7 +113,12 @@ class JobSets:
         found = self._job_sets.store.get(key)
         if found is None or found.metadata.is_deleting or found.manager != names.CONTROLLER:
             self._unsaid.forget(key)
+            self._made_until.pop(key, None)
             return None
+        # Jobs are seen by a selection, for which the runtime does not wait: they would be made a second time.
+        if not self._jobs.has_seen(self._made_until.get(key, 0)):
+            return Requeue(after=CATCH_UP)
+        self._made_until.pop(key, None)
         if self._is_standing_by():
             return Requeue(after=LOOK_AGAIN)
         job_set = defaulted(found)
@@ -169,12 +179,14 @@ class JobSets:
         for reason, step in steps:
             for error in await _together(step):
                 errors.append(error)
-                if isinstance(error, AlreadyExists) or not isinstance(error, Conflict):
+                if _is_refusal(error):
                     self._events.warning(About.of(JOB_SETS, job_set), reason, str(error))
         return errors
 
     async def _make_job(self, body: dict[str, Any], owner: OwnerReference) -> None:
-        await self._writer.create(JOBS, body, owner=owner)
+        made = await self._writer.create(JOBS, body, owner=owner)
+        key = Key(made.metadata.namespace, owner.name)
+        self._made_until[key] = max(self._made_until.get(key, 0), int(made.metadata.resource_version))
 
     async def _make_service(self, body: dict[str, Any], owner: OwnerReference) -> None:
         await _unless_there(self._writer.create(HEADLESS, body, owner=owner))
@@ -251,6 +263,12 @@ async def _together(steps: Sequence[Awaitable[Any]]) -> list[Exception]:
 
     outcomes = await asyncio.gather(*map(one, steps)) if steps else []
     return [error for error in outcomes if error is not None]
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether the server will not have it: a lost race, or a lost connection, is nothing to trouble users with."""
+    is_lost_race = isinstance(error, Conflict) and not isinstance(error, AlreadyExists)
+    return isinstance(error, ApiError) and not is_lost_race
 
 
 async def _unless_there(step: Awaitable[Any]) -> None:

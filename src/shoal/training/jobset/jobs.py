@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from shoal.api.jobset import JobSet, ReplicatedJob, names
@@ -14,10 +14,13 @@ _Body = dict[str, Any]
 _PLACEMENT: Final = (names.EXCLUSIVE_TOPOLOGY, names.NODE_SELECTOR_STRATEGY)
 
 
-def wanted_jobs(job_set: JobSet, replicated_job: ReplicatedJob, *, restarts_single_jobs: bool) -> Iterator[_Body]:
-    """The Jobs of a replicated job, as they are made in this attempt."""
+def missing_jobs(
+    job_set: JobSet, replicated_job: ReplicatedJob, there: Collection[str], *, restarts_single_jobs: bool
+) -> Iterator[_Body]:
+    """The Jobs of a replicated job whose names are not there, as they are made in this attempt."""
     for index in range(replicated_job.count):
-        yield wanted_job(job_set, replicated_job, index, restarts_single_jobs=restarts_single_jobs)
+        if names.job_name(job_set.metadata.name, replicated_job.name, index) not in there:
+            yield wanted_job(job_set, replicated_job, index, restarts_single_jobs=restarts_single_jobs)
 
 
 def wanted_job(job_set: JobSet, replicated_job: ReplicatedJob, index: int, *, restarts_single_jobs: bool) -> _Body:

@@ -23,7 +23,7 @@ from shoal.training.jobset.conditions import Report, Said, finish_of
 from shoal.training.jobset.counters import are_all_ready, counted
 from shoal.training.jobset.failure import after_failure
 from shoal.training.jobset.in_place import after_attempts, is_restarted_in_place
-from shoal.training.jobset.jobs import wanted_jobs
+from shoal.training.jobset.jobs import missing_jobs
 from shoal.training.jobset.resuming import resumed_spec
 from shoal.training.jobset.services import wanted_service
 from shoal.training.jobset.settings import JobSetSettings
@@ -139,9 +139,7 @@ def _missing(job_set: JobSet, jobs: Buckets, startup: Startup, settings: JobSetS
         return
     taken, single = jobs.names, settings.restarts_single_jobs
     for replicated_job in startup.may_start:
-        for body in wanted_jobs(job_set, replicated_job, restarts_single_jobs=single):
-            if body["metadata"]["name"] not in taken:
-                yield body
+        yield from missing_jobs(job_set, replicated_job, taken, restarts_single_jobs=single)
 
 
 def _to_suspend(job_set: JobSet, jobs: Buckets) -> Iterator[Job]:

@@ -31,11 +31,11 @@ class MPI(Plugin):
 
     def enforce_ml_policy(self, info: Info, train_job: TrainJob) -> Info:
         """The number of nodes, the keys by which they trust each other, and the launcher's list of them."""
-        policy, trainer = info.policy.mpi, train_job.spec.trainer
+        policy, nodes = info.policy.mpi, _nodes(info, train_job)
         if policy is None:
             return info
-        if trainer is not None and trainer.num_nodes is not None:
-            workers = max(trainer.num_nodes - 1, 1) if policy.run_launcher_as_node else trainer.num_nodes
+        if nodes is not None:
+            workers = max(nodes - 1, 1) if policy.run_launcher_as_node else nodes
             info = info.with_pod_set(names.NODE, lambda pods: replace(pods, count=workers))
         name, slots = train_job.metadata.name, slots_per_node(info, train_job, policy)
         info = info.with_pod_set(names.NODE, lambda pods: _trusting(pods, name, policy))
@@ -66,6 +66,17 @@ def hostfile(info: Info, policy: MPIPolicy, slots: int) -> str:
     taking_part = (names.NODE, names.LAUNCHER) if policy.run_launcher_as_node else (names.NODE,)
     addresses = (address for pods in info.pod_sets if pods.name in taking_part for address in pods.endpoints)
     return "".join(f"{address} slots={slots}\n" for address in addresses)
+
+
+def _nodes(info: Info, train_job: TrainJob) -> int | None:
+    """How many nodes there are: as the TrainJob says, or the runtime; None where it is for its Jobs to say.
+
+    Every runtime says one where it means nothing by it.
+    """
+    trainer, policy = train_job.spec.trainer, info.policy.num_nodes
+    if trainer is not None and trainer.num_nodes is not None:
+        return trainer.num_nodes
+    return policy if policy is not None and policy > 1 else None
 
 
 def _trusting(pods: PodSet, train_job: str, policy: MPIPolicy) -> PodSet:
