@@ -82,6 +82,7 @@ def test_a_deployment_finds_its_own_pods_and_uses_the_account_that_has_the_right
 SERVICES = {
     "shoal-webhooks": {443: 9443},
     "kubeflow-trainer-webhooks": {443: 9443},
+    "kubeflow-trainer-controller-manager": {10443: 10443},
     "kai-admission": {443: 9443},
     "kai-scheduler-default": {8080: 8080, 8081: 8081},
 }

@@ -11,7 +11,7 @@ from shoal.api.meta import Condition
 from shoal.api.trainer import JobStatus, LastError, TrainJobStatus
 from shoal.kube import Key
 from shoal.training.jobset.urgency import patience_with as job_set_patience
-from shoal.training.patience import AT_FIRST, SOON, Patience
+from shoal.training.patience import AT_FIRST, LATER, SOON, Patience
 from shoal.training.status import patience_with as train_job_patience
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
@@ -34,9 +34,10 @@ def a_train_job_status(ready: int = 0, active: int = 0, suspended: int = 0, **fi
     [
         pytest.param(JobSetStatus(), JobSetStatus(), 0, id="nothing to tell"),
         pytest.param(JobSetStatus(), a_job_set_status(), AT_FIRST, id="nothing has happened yet"),
-        pytest.param(JobSetStatus(), a_job_set_status(active=1), SOON, id="it has begun"),
+        pytest.param(JobSetStatus(), a_job_set_status(active=1), LATER, id="it has begun"),
+        pytest.param(JobSetStatus(), a_job_set_status(ready=1, active=1), SOON, id="it was ready at once"),
         pytest.param(a_job_set_status(active=1), a_job_set_status(ready=1, active=1), SOON, id="it is ready"),
-        pytest.param(a_job_set_status(active=1), a_job_set_status(), SOON, id="it is not active any more"),
+        pytest.param(a_job_set_status(active=1), a_job_set_status(), LATER, id="it is not active any more"),
         pytest.param(a_job_set_status(), a_job_set_status(conditions=[ENDED]), 0, id="a condition"),
         pytest.param(JobSetStatus(), a_job_set_status(terminal_state="Completed"), 0, id="its end"),
         pytest.param(a_job_set_status(), a_job_set_status(restarts=1), 0, id="a restart"),
@@ -55,7 +56,7 @@ def test_of_a_job_set_counters_wait_and_decisions_do_not(
     [
         pytest.param(TrainJobStatus(), TrainJobStatus(), 0, id="nothing to tell"),
         pytest.param(TrainJobStatus(), a_train_job_status(start_time=NOW), AT_FIRST, id="nothing has happened yet"),
-        pytest.param(TrainJobStatus(), a_train_job_status(active=1, start_time=NOW), SOON, id="it has begun"),
+        pytest.param(TrainJobStatus(), a_train_job_status(active=1, start_time=NOW), LATER, id="it has begun"),
         pytest.param(TrainJobStatus(), a_train_job_status(suspended=1), SOON, id="its Jobs wait"),
         pytest.param(a_train_job_status(), a_train_job_status(ready=1), SOON, id="it is ready"),
         pytest.param(a_train_job_status(), a_train_job_status(conditions=[ENDED]), 0, id="a condition"),
@@ -79,6 +80,21 @@ def test_news_waits_from_when_it_was_first_there() -> None:
     moment = 11.0
     assert patience.left(KEY, 1.0) == 0
     assert patience.left(KEY, 1.0) == 1.0  # what comes after it was told waits anew
+
+
+def test_news_of_another_step_waits_for_the_next_one_and_never_for_good() -> None:
+    moment = 10.0
+    patience = Patience(clock=lambda: moment)
+    assert patience.left(KEY, 30.0) == 30.0
+    moment = 35.0
+    assert patience.left(KEY, 5.0) == 5.0  # as it would if nothing had waited before
+    moment = 36.0
+    assert patience.left(KEY, 1.0) == 1.0
+    moment = 36.5
+    assert patience.left(KEY, 5.0) == 4.5  # what goes back and forth does not begin again each time
+    assert patience.left(KEY, 1.0) == 0.5
+    moment = 37.0
+    assert patience.left(KEY, 1.0) == 0
 
 
 def test_what_was_told_with_something_else_waits_no_longer() -> None:

@@ -11,6 +11,8 @@ GANG_SCHEDULERS: Final = ("kai-scheduler", "grove-scheduler", "koord-scheduler",
 """Whose pods are all placed by Shoal's scheduler."""
 PLAIN_SCHEDULER: Final = "default-scheduler"
 """Whose gangs are too; its other pods are placed one by one, as kube-scheduler does it."""
+PROGRESS_SERVICE: Final = ("kubeflow-system", "kubeflow-trainer-controller-manager")
+"""Namespace and name of the Service by which training programs find the server that they report to."""
 
 
 class Engine(enum.StrEnum):

@@ -26,7 +26,7 @@ TRAINING: Final = training_rbac.ACCOUNT
 TRAINING_NAMESPACE: Final = "kubeflow-system"
 TRAINING_WEBHOOKS: Final = "kubeflow-trainer-webhooks"
 
-_METRICS, _HEALTH, _PLUGINS, _WEBHOOKS = 8080, 8081, 8081, 9443
+_METRICS, _HEALTH, _PLUGINS, _WEBHOOKS, _PROGRESS = 8080, 8081, 8081, 9443, 10443
 _CONFIGURATION, _CONFIGURATION_AT = "config.yaml", "/etc/kai-scheduler"
 _HEADERS: Final = {
     "operator": """\
@@ -90,8 +90,8 @@ def training_manifests(namespace: str = TRAINING_NAMESPACE, image: str = IMAGE) 
     operator = _container(
         "operator",
         image,
-        ["shoal", "operator", "--enable", "training", "--leader-elect"],
-        ports={"metrics": _METRICS, "health": _HEALTH},
+        ["shoal", "operator", "--enable", "training", "--leader-elect", "--feature-gates", "TrainJobStatus=true"],
+        ports={"metrics": _METRICS, "health": _HEALTH, "status": _PROGRESS},
     )
     webhooks = _container(
         "webhooks",
@@ -104,6 +104,7 @@ def training_manifests(namespace: str = TRAINING_NAMESPACE, image: str = IMAGE) 
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         *training_rbac.manifests(namespace),
         _deployment(TRAINING, namespace, _pod(account, operator), replicas=1),
+        _service(TRAINING, namespace, {"status": _PROGRESS}),
         # Asked at every write of our kinds, which are refused where nobody answers.
         _deployment(TRAINING_WEBHOOKS, namespace, _pod(account, webhooks), replicas=2),
         _service(TRAINING_WEBHOOKS, namespace, {"https": 443}),

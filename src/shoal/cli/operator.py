@@ -21,7 +21,8 @@ from shoal.cli.connecting import (
 
 if TYPE_CHECKING:
     from shoal.gangs.configuration import OperatorConfiguration
-    from shoal.kube import Election, Manager
+    from shoal.kube import Connection, Election, Manager
+    from shoal.training.plugins import StatusServer
 
 EXAMPLES = {
     "shoal operator": "Run all controllers on the cluster of the current kubeconfig",
@@ -38,6 +39,12 @@ class Part(enum.StrEnum):
 
     GANGS = "gangs"
     TRAINING = "training"
+
+
+class Gate(enum.StrEnum):
+    """What Trainer calls a feature gate."""
+
+    TRAIN_JOB_STATUS = "TrainJobStatus"
 
 
 def operator(
@@ -64,6 +71,12 @@ def operator(
         str,
         typer.Option("--leader-elect-namespace", metavar="NAME", help="Where the lease is; the pod's own by default."),
     ] = "",
+    feature_gates: Annotated[
+        str,
+        typer.Option(
+            "--feature-gates", metavar="GATE=BOOL", help="TrainJobStatus=true: training programs report their progress."
+        ),
+    ] = "",
     log_level: LogLevelOption = None,
 ) -> None:
     """Run Shoal's controllers on a cluster, until SIGTERM or Ctrl-C.
@@ -88,6 +101,7 @@ def operator(
     connection = load_connection(kubeconfig, context)
     settings = Settings(metrics_address=metrics, health_address=health, rate_limit=_rate_limit(configuration))
     wanted = enable or list(Part)
+    gates = _gates(feature_gates)
 
     async def run() -> None:
         manager = Manager(
@@ -102,7 +116,7 @@ def operator(
             if Part.GANGS in wanted:
                 await _add_gangs(manager, configuration, connection.namespace)
             if Part.TRAINING in wanted:
-                _add_training(manager)
+                _add_training(manager, connection, gates)
             await run_until_signalled(manager)
         finally:
             await manager.client.close()
@@ -120,11 +134,39 @@ async def _add_gangs(manager: Manager, configuration: OperatorConfiguration | No
     add_gangs(manager, settings)
 
 
-def _add_training(manager: Manager) -> None:
+def _add_training(manager: Manager, connection: Connection, gates: frozenset[Gate]) -> None:
     from shoal.training.everything import add_training  # noqa: PLC0415 - as above
     from shoal.training.settings import TrainingSettings  # noqa: PLC0415
 
-    add_training(manager, TrainingSettings())
+    server = _add_progress(manager, connection) if Gate.TRAIN_JOB_STATUS in gates else None
+    add_training(manager, TrainingSettings(status_server=server))
+
+
+def _add_progress(manager: Manager, connection: Connection) -> StatusServer:
+    """The server that training programs report to, behind the Service of deploy/training.yaml."""
+    from shoal.kube import Client, HttpTransport  # noqa: PLC0415 - as above
+    from shoal.kube.admission import Policy, SecretStore, SelfMade  # noqa: PLC0415
+    from shoal.training.progress import add_progress  # noqa: PLC0415
+    from shoal.training.rbac import ACCOUNT  # noqa: PLC0415
+
+    client = Client(HttpTransport(connection))
+    namespace = connection.namespace or "default"
+    store = SecretStore(client, namespace=namespace, name="kubeflow-trainer-status-cert")
+    policy = Policy(names=(f"{ACCOUNT}.{namespace}.svc",))
+    return add_progress(manager, client, SelfMade(store, policy), service=ACCOUNT, namespace=namespace)
+
+
+def _gates(said: str) -> frozenset[Gate]:
+    """The gates that are open; all are shut by default, as upstream's are."""
+    opened = set()
+    for one in filter(None, map(str.strip, said.split(","))):
+        name, _, value = one.partition("=")
+        if name not in list(Gate) or value.lower() not in ("true", "false"):
+            known = ", ".join(f"{gate}=true" for gate in Gate)
+            raise typer.BadParameter(f"{one} is unknown, there is {known}", param_hint="--feature-gates")
+        if value.lower() == "true":
+            opened.add(Gate(name))
+    return frozenset(opened)
 
 
 def _election(configuration: OperatorConfiguration | None, *, asked: bool, chosen: str, own: str) -> Election | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from shoal.cli.components import GANG_SCHEDULERS, PLAIN_SCHEDULER, Component, Engine, PodNetwork
+from shoal.cli.components import GANG_SCHEDULERS, PLAIN_SCHEDULER, PROGRESS_SERVICE, Component, Engine, PodNetwork
 from shoal.cli.data_dir import DataDir
 from shoal.cli.listeners import Listener, listen, listen_as_before
 from shoal.cli.output import shortest, write
@@ -78,7 +78,8 @@ def start(wish: Wish, place: DataDir, *, once_ready: Callable[[str], None]) -> N
         place.claim(engine)
         endpoints = {"api": server.url} | ({name: port.url("http") for name, port in ports.items()})
         webhooks = _webhooks(wish, place, stack)
-        clients = partial(_clients, wish, place, server, ports, endpoints, webhooks, scheduler)
+        progress = _progress(wish, stack)
+        clients = partial(_clients, wish, place, server, ports, endpoints, webhooks, progress, scheduler)
         forget = partial(_forget_webhooks, place, server.url)
         plan = Plan(server=server.process, clients=clients, once_serving=(lambda: None) if webhooks else forget)
         supervise(plan, place, stop=stop, announce=partial(announce, endpoints))
@@ -176,6 +177,13 @@ def _webhooks(wish: Wish, place: DataDir, stack: ExitStack) -> Listener | None:
     return listen_as_before(stack, _AGENTS_BIND, place.path / "agents" / "webhooks.port")
 
 
+def _progress(wish: Wish, stack: ExitStack) -> Listener | None:
+    """Where training programs report how far they are, if any can run; pods find it by the name of its Service."""
+    if Component.TRAINING not in wish.components or not wish.has_local_node:
+        return None
+    return listen(stack, _AGENTS_BIND, 0, option="--no-local-node")
+
+
 def _forget_webhooks(place: DataDir, server: str) -> None:
     """Takes back what an earlier run told the API server: it would refuse our kinds for want of an answer.
 
@@ -205,6 +213,7 @@ def _clients(
     ports: dict[str, Listener],
     endpoints: dict[str, str],
     webhooks: Listener | None,
+    progress: Listener | None,
     scheduler: Setup | None,
 ) -> list[Process]:
     """The processes beside the server; what they need is loaded here, once for all of them."""
@@ -220,6 +229,7 @@ def _clients(
             pools=wish.pools,
             agent=server.agents.get("simulated"),
             webhooks=webhooks,
+            progress=progress,
         )
         processes.append(Process(name="controllers", main=control_process(options, server.connection)))
         sources["controllers"] = lambda: Connection(server=f"unix://{control_socket(place.path)}")
@@ -235,7 +245,12 @@ def _clients(
         from shoal.cli.processes.node import local_node_processes  # noqa: PLC0415
 
         node = local_node_processes(
-            place.path, wish.pod_network, server.connection, api=server.url, agent=server.agents.get("local")
+            place.path,
+            wish.pod_network,
+            server.connection,
+            api=server.url,
+            agent=server.agents.get("local"),
+            services={PROGRESS_SERVICE: (progress.host, progress.port)} if progress is not None else {},
         )
         for process, socket in node:
             processes.append(process)

@@ -59,5 +59,5 @@ def manifests(namespace: str) -> list[dict[str, Any]]:
         rule("coordination.k8s.io", ["leases"], _WRITE),
         rule("", ["secrets"], (*_READ, "create", "update")),
     )
-    rules = (*RULES, *WEBHOOK_RULES)
+    rules = (*RULES, *PROGRESS_RULES, *WEBHOOK_RULES)
     return account_with_rights(ACCOUNT, namespace, role=ACCOUNT, rules=rules, own_role=ACCOUNT, own_rules=own)

@@ -13,7 +13,7 @@ import msgspec
 from shoal.api.meta import Condition, Document, find_condition, is_true, remove_condition, set_condition
 from shoal.api.trainer import LastError, TrainJob, TrainJobStatus, names
 from shoal.training.framework import Outcome
-from shoal.training.patience import AT_FIRST, SOON
+from shoal.training.patience import patience_with_counters
 
 _LONGEST_MESSAGE = 32768
 
@@ -45,10 +45,7 @@ def patience_with(before: TrainJobStatus, after: TrainJobStatus) -> float:
         after, jobs_status=before.jobs_status, start_time=before.start_time
     ):
         return 0.0
-    has_begun = any(
-        each.ready or each.succeeded or each.failed or each.active or each.suspended for each in after.jobs_status
-    )
-    return SOON if before.jobs_status or has_begun else AT_FIRST
+    return patience_with_counters(before.jobs_status, after.jobs_status)
 
 
 def _with_unsupported(train_job: TrainJob, status: TrainJobStatus, now: datetime) -> TrainJobStatus:

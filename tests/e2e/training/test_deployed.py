@@ -46,7 +46,9 @@ def deployed(platform: Platform) -> Iterator[tuple[Running, Running]]:
     where = (f"--url=https://127.0.0.1:{port}", f"--port={port}", "--health-probe-bind-address=0", "--only=training")
     with (
         platform.running("webhooks", *where) as webhooks,
-        platform.running("operator", "--enable=training", "--leader-elect", *NO_PORTS) as operator,
+        platform.running(
+            "operator", "--enable=training", "--leader-elect", "--feature-gates=TrainJobStatus=true", *NO_PORTS
+        ) as operator,
     ):
         wait_until(lambda: webhooks.says("all webhooks are registered"), "the webhooks to be registered")
         installed = run_to_end([SHOAL, "runtimes", "install", f"--kubeconfig={platform.shoal.kubeconfig}"])

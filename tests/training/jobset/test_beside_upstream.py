@@ -15,6 +15,7 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import pytest
 from shoal.api import jobset
 from shoal.api.core import EVENTS, PERSISTENT_VOLUME_CLAIMS, SERVICES
 from shoal.cluster.kubernetes import AdminApi, Binaries, RealKubernetes, Refused
-from shoal.kube import ApiError, Client, Manager, running
+from shoal.kube import ApiError, Client, Invalid, Manager, running
 from shoal.kube.admission import AdmissionServer, MemoryStore, Policy, SelfMade, UrlEndpoint
 from shoal.kube.admission.configuration import MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS, encoded_bundle
 from shoal.kube.certificates import make_authority, make_serving
@@ -32,6 +33,8 @@ from shoal.training.jobset import JobSetSettings, add_everything
 from shoal.training.jobset.admission import Lookups, job_set_webhooks, webhook_configurations
 from tests.support.cluster_client import client_to, transport_to, until
 from tests.support.kube_binaries import cache_root
+from tests.training.jobset.admission.test_validation import REFUSED
+from tests.training.jobset.builders import a_job_set
 from tests.training.jobset.conftest import JobSetWorld
 from tests.training.jobset.stories import STORIES
 from tests.training.jobset.test_on_engines import Reached
@@ -43,13 +46,27 @@ CALM = 25
 """Looks, of some milliseconds each, that are to show the same."""
 Pictures = dict[str, dict[str, Any]]
 """What is told of a story: what there was at each stop, and the events at its end."""
+VERDICTS: dict[str, dict[str, Any]] = {
+    "a sound one": a_job_set(),
+    **{str(case.id): case.values[0] for case in REFUSED if "not enabled" not in str(case.values[2])},
+}
+STRICTER = {"nor on itself": "upstream lets a replicated job wait for itself, which is for ever"}
+"""What we refuse and upstream does not, and why."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a controller and its webhooks made of everything."""
+
+    stories: dict[str, Pictures]
+    is_accepted: dict[str, bool]
+
+
 RESOURCES = {resource.kind: resource for resource in (MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS)}
 
 
 @pytest.fixture(scope="module")
-def outcomes(
-    binaries: Binaries, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[dict[str, Pictures], dict[str, Pictures]]]:
+def outcomes(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Outcome, Outcome]]:
     """What came of each story, upstream's first."""
     found = sorted((cache_root() / "kube").glob("training-*/jobset-controller-manager"))
     if not found:
@@ -65,22 +82,35 @@ def outcomes(
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_a_story_comes_out_as_with_upstreams_controller(
-    outcomes: tuple[dict[str, Pictures], dict[str, Pictures]], story: str
-) -> None:
-    theirs, ours = (outcome[story] for outcome in outcomes)
+def test_a_story_comes_out_as_with_upstreams_controller(outcomes: tuple[Outcome, Outcome], story: str) -> None:
+    theirs, ours = (outcome.stories[story] for outcome in outcomes)
     assert ours == theirs
 
 
-async def _played(
-    cluster: RealKubernetes, program: Path, folder: Path
-) -> tuple[dict[str, Pictures], dict[str, Pictures]]:
+@pytest.mark.parametrize("case", VERDICTS)
+def test_what_one_refuses_the_other_does_not_accept(outcomes: tuple[Outcome, Outcome], case: str) -> None:
+    theirs, ours = (outcome.is_accepted[case] for outcome in outcomes)
+    assert (theirs, ours) == ((True, False) if case in STRICTER else (theirs, theirs))
+
+
+async def _played(cluster: RealKubernetes, program: Path, folder: Path) -> tuple[Outcome, Outcome]:
     async with client_to(cluster.kubeconfig) as client:
         async with _upstream(client, cluster.kubeconfig, program, folder):
-            theirs = await _all_stories(client, cluster.admin, "theirs")
+            theirs = Outcome(await _all_stories(client, cluster.admin, "theirs"), await _verdicts(client))
         async with _ours(client, cluster.kubeconfig):
-            ours = await _all_stories(client, cluster.admin, "ours")
+            ours = Outcome(await _all_stories(client, cluster.admin, "ours"), await _verdicts(client))
     return theirs, ours
+
+
+async def _verdicts(client: Client) -> dict[str, bool]:
+    async def is_accepted(body: dict[str, Any]) -> bool:
+        try:
+            await client.create(jobset.JOB_SETS.documents(), body, "default", dry_run=True)
+        except Invalid:
+            return False
+        return True
+
+    return {case: await is_accepted(body) for case, body in VERDICTS.items()}
 
 
 async def _all_stories(client: Client, admin: AdminApi, who: str) -> dict[str, Pictures]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from shoal.api.batch import JOBS
+from shoal.api.jobset import JOB_SETS, names
 from shoal.cluster.controllers.jobs import add_jobs
 from shoal.training.jobset import JobSetSettings, add_everything
 from tests.support.at_rest import at_rest
-from tests.support.in_process_cluster import writes_of
+from tests.support.faults import behind
+from tests.support.in_process_cluster import errors_of, writes_of
 from tests.training.jobset.conftest import JobSetWorld
 
 
@@ -28,3 +31,15 @@ async def test_how_a_job_set_is_that_runs_on_is_told_soon(world: JobSetWorld) ->
         await world.make()
         await world.ready("train-workers-0")
         await world.counters(workers=(1, 0, 0, 1, 0))
+
+
+async def test_a_job_that_is_made_and_not_seen_yet_is_not_made_again(world: JobSetWorld) -> None:
+    async with world.cluster.controllers(lambda manager: add_everything(manager, JobSetSettings())) as manager:
+        with behind(manager.cache.informer(JOBS, label_selector=names.JOB_SET_NAME)):
+            await world.make()
+            await world.has_jobs("train-workers-0")
+            touched = {"metadata": {"annotations": {"example.com/touched": "yes"}}}
+            await world.cluster.client.merge_patch(JOB_SETS.documents(), "train", touched, "default")
+            await at_rest(manager)
+        await at_rest(manager)
+        assert (errors_of(manager), writes_of(manager)) == (0, 2)  # its service and its Job

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.api.core import NODES, Node, Pod, is_node_ready
 from shoal.cli.children import Main, Reporter
-from shoal.cli.components import GANG_SCHEDULERS, PLAIN_SCHEDULER, Component
+from shoal.cli.components import GANG_SCHEDULERS, PLAIN_SCHEDULER, PROGRESS_SERVICE, Component
 from shoal.cli.listeners import Listener
 from shoal.cli.processes.admission import Admission
 from shoal.cli.processes.agents import agent_port
@@ -30,12 +30,13 @@ from shoal.cluster.node.simulated import Pool, add_simulated_nodes
 from shoal.cluster.node.simulated.pools import POOL
 from shoal.gangs.everything import add_gangs
 from shoal.gangs.settings import GangSettings
-from shoal.kube import Change, Connection, Informer, Manager, configure_logs
+from shoal.kube import Change, Client, Connection, HttpTransport, Informer, Manager, configure_logs
 from shoal.kube.admission import AdmissionServer, DirectoryStore, Policy, SelfMade, UrlEndpoint
 from shoal.scheduler.admission.gpu_sharing import GpuSharingSettings
 from shoal.training.defaults import add_training_defaults
 from shoal.training.everything import add_training
 from shoal.training.jobset.settings import JobSetSettings
+from shoal.training.progress import add_progress
 from shoal.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
@@ -48,9 +49,6 @@ _SHARING = GpuSharingSettings(
     schedulers=GANG_SCHEDULERS,
 )
 """All whose pods the scheduler places as gangs or alone; plain pods of others share no GPUs."""
-
-_TRAINING = TrainingSettings(job_sets=JobSetSettings(selector=""))
-"""All Jobs and pods are kept for other controllers in any case."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +64,8 @@ class ControlOptions:
     """Where the agent of simulated nodes answers an API server that knows no sockets."""
     webhooks: Listener | None
     """Where the API server finds what checks our kinds; None where nothing does."""
+    progress: Listener | None = None
+    """Where training programs report how far they are; None where none can run."""
 
     @property
     def socket(self) -> Path:
@@ -103,10 +103,11 @@ async def _control(options: ControlOptions, connection: Connection, reporter: Re
     if gangs is not None:
         add_gangs(manager, gangs)
     awaited: list[asyncio.Event] = []
-    training = _TRAINING if Component.TRAINING in options.components else None
-    if training is not None:
+    training: TrainingSettings | None = None
+    if Component.TRAINING in options.components:
+        training = _training(manager, options, connection)
         add_training(manager, training)
-        awaited.append(add_training_defaults(manager))
+        awaited.append(add_training_defaults(manager, service=PROGRESS_SERVICE[1] if options.progress else ""))
     if options.webhooks is not None:
         awaited.append(_admission(manager, options, options.webhooks, gangs, training).ready)
     nodes = sum(pool.nodes for pool in options.pools)
@@ -117,6 +118,23 @@ async def _control(options: ControlOptions, connection: Connection, reporter: Re
         await counts.wait_for_simulated_nodes(nodes)
 
     await run_manager(manager, reporter, socket=options.socket, until_ready=until_ready, routes=[counts.route()])
+
+
+def _training(manager: Manager, options: ControlOptions, connection: Connection) -> TrainingSettings:
+    """How training is run; where programs can run for real, with a server that they report to."""
+    # All Jobs and pods are kept for other controllers in any case.
+    job_sets = JobSetSettings(selector="")
+    if options.progress is None:
+        return TrainingSettings(job_sets=job_sets)
+    namespace, service = PROGRESS_SERVICE
+    source = SelfMade(
+        DirectoryStore(options.data_dir / "pki" / "progress"), Policy(names=(f"{service}.{namespace}.svc",))
+    )
+    client = Client(HttpTransport(connection))
+    server = add_progress(
+        manager, client, source, service=service, namespace=namespace, listener=options.progress.socket
+    )
+    return TrainingSettings(job_sets=job_sets, status_server=server)
 
 
 def _admission(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -31,11 +31,18 @@ _GRACE = 3.0
 
 
 def local_node_processes(
-    data_dir: Path, pod_network: PodNetwork, connection: Callable[[], Connection], *, api: str, agent: Listener | None
+    data_dir: Path,
+    pod_network: PodNetwork,
+    connection: Callable[[], Connection],
+    *,
+    api: str,
+    agent: Listener | None,
+    services: Mapping[tuple[str, str], tuple[str, int]],
 ) -> Iterator[tuple[Process, Path | None]]:
     """The processes of the node, and where each answers.
 
     ``api`` is the URL of the API server, and ``agent`` where one that knows no sockets finds the node's agent.
+    ``services`` are those that Shoal itself runs on this machine, by namespace and name, and where they answer.
     """
     layout = Layout(data_dir)
     layout.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -53,7 +60,7 @@ def local_node_processes(
 
     def network(reporter: Reporter) -> None:
         configure_logs()
-        run_loop(_network(layout, connection(), reporter, address))
+        run_loop(_network(layout, connection(), reporter, address, services))
 
     yield Process(name="containers", main=containers), None
     yield Process(name="node", main=node), layout.folder / "node.sock"
@@ -85,7 +92,13 @@ async def _node(
     await run_manager(manager, reporter, socket=layout.folder / "node.sock", until_ready=until_ready)
 
 
-async def _network(layout: Layout, connection: Connection, reporter: Reporter, api: ApiAddress) -> None:
+async def _network(
+    layout: Layout,
+    connection: Connection,
+    reporter: Reporter,
+    api: ApiAddress,
+    services: Mapping[tuple[str, str], tuple[str, int]],
+) -> None:
     manager = new_manager(connection, "kube-proxy")
-    add_network(manager, runtime=lambda: Runtime.connect(layout.runtime_socket), api=api)
+    add_network(manager, runtime=lambda: Runtime.connect(layout.runtime_socket), api=api, others=services)
     await run_manager(manager, reporter, socket=layout.folder / "network.sock")

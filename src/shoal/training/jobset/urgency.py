@@ -5,15 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from shoal.api.jobset import JobSetStatus, ReplicatedJobStatus
-from shoal.training.patience import AT_FIRST, SOON
+from shoal.training.patience import patience_with_counters
 
 
 def patience_with(before: JobSetStatus, after: JobSetStatus) -> float:
     """Seconds for which a change of the status can wait; none where it decides something, or changes nothing."""
     if before == after or _decisive(before) != _decisive(after):
         return 0.0
-    has_begun = any(each.ready or each.succeeded or each.failed or each.active for each in after.replicated_jobs_status)
-    return SOON if before.replicated_jobs_status or has_begun else AT_FIRST
+    return patience_with_counters(before.replicated_jobs_status, after.replicated_jobs_status)
 
 
 def _decisive(status: JobSetStatus) -> JobSetStatus:

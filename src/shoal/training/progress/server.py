@@ -7,6 +7,7 @@ report leaves out disappears, and what the controller says of the TrainJob stays
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import Any, Final
 
 import structlog
@@ -96,9 +97,16 @@ class Reports:
 class ProgressServer:
     """Serves reports with a certificate that is renewed while it runs."""
 
-    def __init__(self, client: Client, *, host: str = "0.0.0.0", port: int = PORT) -> None:  # noqa: S104 - pods call
+    def __init__(
+        self,
+        client: Client,
+        *,
+        host: str = "0.0.0.0",  # noqa: S104 - pods call
+        port: int = PORT,
+        listener: socket.socket | None = None,
+    ) -> None:
         reports = _Routes(Reports(client))
-        self._server = AdmissionServer(Webhooks(), host=host, port=port, probes=reports)
+        self._server = AdmissionServer(Webhooks(), host=host, port=port, listener=listener, probes=reports)
         self._authorities = b""
 
     @property
@@ -116,9 +124,9 @@ class ProgressServer:
             raise Unbuildable("the status server has no certificate yet: this passes by itself")
         return self._authorities.decode()
 
-    def known_as(self, host: str) -> StatusServer:
-        """What plugins tell programs of this server; ``host`` is its name in the cluster."""
-        return StatusServer(url=f"https://{host}:{self.port}", authority=self.authority)
+    def known_as(self, host: str, port: int = PORT) -> StatusServer:
+        """What plugins tell programs of this server: its name in the cluster, and the port of its Service."""
+        return StatusServer(url=f"https://{host}:{port}", authority=self.authority)
 
     async def _learn(self, authorities: bytes) -> None:
         self._authorities = authorities
@@ -131,17 +139,20 @@ def add_progress(
     *,
     service: str,
     namespace: str = names.SYSTEM_NAMESPACE,
-    host: str = "0.0.0.0",  # noqa: S104 - pods call from other machines
-    port: int = PORT,
+    listener: socket.socket | None = None,
 ) -> StatusServer:
     """Adds the server to every process, leading or not; gives what the controllers' settings need to tell of it.
 
-    ``client`` is one of its own, since a manager's writes only while it leads.
+    ``client`` is one of its own, since a manager's writes only while it leads, and is closed in the end. It listens on
+    ``PORT`` of all addresses, or by ``listener``.
     """
-    server = ProgressServer(client, host=host, port=port)
+    server = ProgressServer(client, listener=listener)
 
     async def run() -> None:
-        await server.run(certificates)
+        try:
+            await server.run(certificates)
+        finally:
+            await client.close()
 
     manager.add_service(run)
     return server.known_as(f"{service}.{namespace}.svc")

@@ -14,6 +14,7 @@ from shoal.kube import Change
 
 HTTP = {"name": "http", "port": 80, "protocol": "TCP"}
 API = Backend("127.0.0.1", 7443, is_on_machine=True)
+MACHINE = {("default", "kubernetes"): API}
 """Where the API server answers."""
 
 

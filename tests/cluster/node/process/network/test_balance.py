@@ -15,7 +15,7 @@ from shoal.cluster.node.process.network.balance import (
     wanted_fronts,
 )
 from shoal.cluster.node.process.network.views import ProxiedService, ServingSlice
-from tests.cluster.node.process.network.builders import API, HTTP, a_service, a_slice, an_endpoint, an_external
+from tests.cluster.node.process.network.builders import API, HTTP, MACHINE, a_service, a_slice, an_endpoint, an_external
 
 ONE, TWO = an_endpoint("10.88.0.2"), an_endpoint("10.88.0.3")
 TARGET = {"name": "http", "port": 8080, "protocol": "TCP"}
@@ -122,7 +122,7 @@ def test_a_service_has_fronts(
     slices: list[ServingSlice],
     expected: dict[tuple[str, int, bool], list[tuple[str, int]]],
 ) -> None:
-    wanted = wanted_fronts(service, slices, node="local", api=API)
+    wanted = wanted_fronts(service, slices, node="local", machine=MACHINE)
 
     assert {
         tuple(front): [(backend.address, backend.port) for backend in balance.backends]
@@ -138,18 +138,18 @@ API_PORT = [{"name": "https", "port": 7443, "protocol": "TCP"}]
 def test_the_api_server_is_dialled_where_we_know_it_to_be_whatever_is_written(address: str) -> None:
     own = a_slice("kubernetes", *([an_endpoint(address)] if address else []), name="kubernetes", ports=API_PORT)
 
-    assert wanted_fronts(API_SERVER, [own], node="local", api=API) == {
+    assert wanted_fronts(API_SERVER, [own], node="local", machine=MACHINE) == {
         Front("10.96.0.1", 443): Balance(backends=(API,))
     }
-    assert unreachable_address(API_SERVER, [own]) is None
+    assert unreachable_address(API_SERVER, [own], machine=MACHINE) is None
 
 
 def test_a_service_that_is_only_called_like_the_api_servers_is_no_way_out() -> None:
     elsewhere = a_service("kubernetes", "10.96.0.1", namespace="mine", ports=[{"name": "https", "port": 443}])
     theirs = a_slice("kubernetes", an_endpoint("192.168.1.1"), name="kubernetes", namespace="mine", ports=API_PORT)
 
-    assert wanted_fronts(elsewhere, [theirs], node="local", api=API) == {}
-    assert unreachable_address(elsewhere, [theirs]) == "192.168.1.1"
+    assert wanted_fronts(elsewhere, [theirs], node="local", machine=MACHINE) == {}
+    assert unreachable_address(elsewhere, [theirs], machine=MACHINE) == "192.168.1.1"
 
 
 BACKENDS = tuple(Backend(f"10.88.0.{n}", 80) for n in (2, 3, 4))
@@ -191,12 +191,12 @@ def test_a_client_whose_backend_is_gone_gets_another_one() -> None:
 
 
 def test_a_service_says_how_long_clients_stay() -> None:
-    usual = wanted_fronts(web(sessionAffinity="ClientIP"), [behind(ONE)], node="local", api=API)
+    usual = wanted_fronts(web(sessionAffinity="ClientIP"), [behind(ONE)], node="local", machine=MACHINE)
     short = wanted_fronts(
         web(sessionAffinity="ClientIP", sessionAffinityConfig={"clientIP": {"timeoutSeconds": 7}}),
         [behind(ONE)],
         node="local",
-        api=API,
+        machine=MACHINE,
     )
 
     assert [balance.affinity_seconds for balance in usual.values()] == [10800]

@@ -13,7 +13,15 @@ from shoal.cluster.node.process.network.messages import Type
 from shoal.cluster.node.process.network.names import Names
 from shoal.cluster.node.process.network.views import ServingSlice
 from shoal.kube import Key
-from tests.cluster.node.process.network.builders import API, a_pod, a_service, a_slice, an_endpoint, put, remove
+from tests.cluster.node.process.network.builders import (
+    MACHINE,
+    a_pod,
+    a_service,
+    a_slice,
+    an_endpoint,
+    put,
+    remove,
+)
 
 SERVICES = ("a", "b")
 ADDRESSES = ("10.88.0.2", "10.88.0.3", "10.88.0.4", "10.244.0.5")
@@ -51,7 +59,7 @@ def told(names: Names) -> list[Any]:
 
 def fronts(catalogue: Catalogue) -> dict[Key, dict[Front, Balance]]:
     found = {key: catalogue.service(*key) for key in catalogue.service_keys()}
-    return {key: wanted_fronts(*one, node="local", api=API) for key, one in found.items() if one is not None}
+    return {key: wanted_fronts(*one, node="local", machine=MACHINE) for key, one in found.items() if one is not None}
 
 
 @given(changes)

@@ -22,7 +22,15 @@ from shoal.cluster.node.process.network.streams import Relays
 from shoal.cluster.node.process.network.turns import Turns
 from shoal.cluster.node.process.runtime.protocol import SocketSpec
 from shoal.kube import Key
-from tests.cluster.node.process.network.builders import API, a_catalogue, a_service, a_slice, an_endpoint, put, remove
+from tests.cluster.node.process.network.builders import (
+    MACHINE,
+    a_catalogue,
+    a_service,
+    a_slice,
+    an_endpoint,
+    put,
+    remove,
+)
 from tests.cluster.node.process.network.conftest import WITHIN, PodNetwork, PodNetworks, in_background
 from tests.support.waiting import eventually
 
@@ -40,7 +48,7 @@ def behind(*addresses: str) -> Any:
 @asynccontextmanager
 async def proxying(pods: PodNetworks, catalogue: Catalogue) -> AsyncIterator[Proxy]:
     """A proxy that listens on all that it should."""
-    proxy = Proxy(catalogue, node="local", api=API)
+    proxy = Proxy(catalogue, node="local", machine=MACHINE)
     async with in_background(proxy.run(pods.runtime)):
         await settled(proxy, catalogue)
         yield proxy
@@ -52,7 +60,7 @@ async def settled(proxy: Proxy, catalogue: Catalogue) -> None:
 
 def expected(catalogue: Catalogue) -> Any:
     found = {key: catalogue.service(*key) for key in catalogue.service_keys()}
-    wanted = {key: wanted_fronts(*one, node="local", api=API) for key, one in found.items() if one is not None}
+    wanted = {key: wanted_fronts(*one, node="local", machine=MACHINE) for key, one in found.items() if one is not None}
     return {key: one for key, one in wanted.items() if one}
 
 
@@ -191,7 +199,7 @@ async def test_only_what_differs_is_touched(pods: PodNetworks) -> None:
             return await pods.runtime.socket(spec)
 
     catalogue = a_catalogue(a_service("web", ADDRESS), behind(one), a_service("other", "10.96.0.8"))
-    proxy = Proxy(catalogue, node="local", api=API)
+    proxy = Proxy(catalogue, node="local", machine=MACHINE)
     async with in_background(proxy.run(Counting())):
         await settled(proxy, catalogue)
         put(catalogue, behind(two))
@@ -369,7 +377,7 @@ some_slices = st.builds(
 def test_what_is_listened_on_after_any_changes_is_what_should_be(happened: list[tuple[Any, bool, bool]]) -> None:
     async def story() -> None:
         catalogue = Catalogue()
-        proxy = Proxy(catalogue, node="local", api=API)
+        proxy = Proxy(catalogue, node="local", machine=MACHINE)
         sockets = Nowhere()
         async with in_background(proxy.run(sockets)):
             for one, is_removed, is_pause in happened:

@@ -1,16 +1,17 @@
 """Where the ports of a service are listened on, what they lead to, and who is led where: as kube-proxy has it.
 
-Only two kinds of backend are ever dialled: what is in the network of the pods, and the API server, where we know it to
-be: one that listens on this machine alone could not say so, and whatever says so in its name need not be true. An
-endpoint at any other address would be a way out of that network, and is left out.
+Only two kinds of backend are ever dialled: what is in the network of the pods, and what the cluster itself runs on this
+machine, where we know it to be: the API server above all. What listens on this machine alone could not say so, and
+whatever says so in its name need not be true. An endpoint at any other address would be a way out of that network, and
+is left out.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -26,7 +27,7 @@ from shoal.cluster.node.process.network.views import (
 
 _PODS = ipaddress.ip_network(POD_NETWORK)
 _MASK, _PREFIX = int(_PODS.netmask), int(_PODS.network_address)
-_API_SERVER = ("default", "kubernetes")
+API_SERVER = ("default", "kubernetes")
 """The namespace and name of the API server's service."""
 
 
@@ -47,6 +48,10 @@ class Backend(NamedTuple):
     """In the machine's own network, not in that of the pods."""
 
 
+Machine: TypeAlias = Mapping[tuple[str, str], Backend]
+"""What stands behind services of the cluster's own, by namespace and name."""
+
+
 class Balance(msgspec.Struct, frozen=True, kw_only=True):
     """What stands behind a front; there is always something."""
 
@@ -56,7 +61,7 @@ class Balance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def wanted_fronts(
-    service: ProxiedService, slices: Iterable[ServingSlice], *, node: str, api: Backend
+    service: ProxiedService, slices: Iterable[ServingSlice], *, node: str, machine: Machine
 ) -> dict[Front, Balance]:
     """What is to be listened on for a service. A port behind which nothing is has no front: the kernel refuses then."""
     slices = list(slices)
@@ -64,9 +69,10 @@ def wanted_fronts(
     seconds = None
     if service.spec.session_affinity == "ClientIP":
         seconds = service.spec.session_affinity_config.client_ip.timeout_seconds
+    own = machine.get(_name(service))
     found: dict[Front, Balance] = {}
     for port in service.spec.ports if addresses else ():
-        backends = (api,) if _is_api_server(service) else _backends(service, slices, port, node=node)
+        backends = (own,) if own is not None else _backends(service, slices, port, node=node)
         if not backends or port.protocol not in ("TCP", "UDP"):
             continue
         is_datagram = port.protocol == "UDP"
@@ -77,12 +83,12 @@ def wanted_fronts(
     return found
 
 
-def unreachable_address(service: ProxiedService, slices: Iterable[ServingSlice]) -> str | None:
+def unreachable_address(service: ProxiedService, slices: Iterable[ServingSlice], *, machine: Machine) -> str | None:
     """An address behind a service that is never dialled, if there is one."""
     every = (
         address
         for one in slices
-        if cluster_addresses(service) and not _is_api_server(service)
+        if cluster_addresses(service) and _name(service) not in machine
         for endpoint in one.endpoints or ()
         for address in endpoint.addresses
     )
@@ -125,8 +131,8 @@ def _serves_while_ending(endpoint: ServingEndpoint) -> bool:
     return endpoint.conditions.serving is True and endpoint.conditions.terminating is True
 
 
-def _is_api_server(service: ProxiedService) -> bool:
-    return (service.metadata.namespace, service.metadata.name) == _API_SERVER
+def _name(service: ProxiedService) -> tuple[str, str]:
+    return service.metadata.namespace, service.metadata.name
 
 
 def _is_pod_address(address: str) -> bool:

@@ -1,4 +1,4 @@
-"""Connections to backends: in the network of the pods by sockets of the runtime, to the API server by our own."""
+"""Connections to backends: in the network of the pods by sockets of the runtime, on this machine by our own."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import asyncio
 import structlog
 
 from shoal.cluster.node.process.client import RuntimeFault
-from shoal.cluster.node.process.network.balance import Backend, Balance, Front, unreachable_address, wanted_fronts
+from shoal.cluster.node.process.network.balance import Balance, Front, Machine, unreachable_address, wanted_fronts
 from shoal.cluster.node.process.network.catalogue import Catalogue
 from shoal.cluster.node.process.network.datagrams import DatagramFront
 from shoal.cluster.node.process.network.dialing import Dialer
@@ -32,11 +32,11 @@ _AGAIN_AFTER = 5.0
 class Proxy:
     """The fronts of all services. Made once; ``run`` is for one network, and is called again for the next."""
 
-    def __init__(self, catalogue: Catalogue, *, node: str, api: Backend) -> None:
-        """``api`` is where the API server answers."""
+    def __init__(self, catalogue: Catalogue, *, node: str, machine: Machine) -> None:
+        """``machine``: where services of the cluster's own answer."""
         self._catalogue = catalogue
         self._node = node
-        self._api = api
+        self._machine = machine
         self._fronts: dict[Key, dict[Front, StreamFront | DatagramFront]] = {}
         self._changed: set[Key] = set()
         self._wake = asyncio.Event()
@@ -93,10 +93,10 @@ class Proxy:
         if found is None:
             self._said.discard(key)
             return {}
-        if key not in self._said and (unreachable := unreachable_address(*found)):
+        if key not in self._said and (unreachable := unreachable_address(*found, machine=self._machine)):
             self._said.add(key)
             log.info("endpoints outside of the network of the pods are not used", service=str(key), address=unreachable)
-        return wanted_fronts(*found, node=self._node, api=self._api)
+        return wanted_fronts(*found, node=self._node, machine=self._machine)
 
     async def _open(self, key: Key, front: Front, balance: Balance, sockets: OpensSockets, relays: Relays) -> None:
         spec = SocketSpec(is_datagram=front.is_datagram, address=front.address, port=front.port)

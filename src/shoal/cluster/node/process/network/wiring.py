@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
 from shoal.api.core.pod_details import POD_DETAILS
 from shoal.cluster.node.process.layout import NODE_NAME
-from shoal.cluster.node.process.network.balance import Backend
+from shoal.cluster.node.process.network.balance import API_SERVER, Backend, Machine
 from shoal.cluster.node.process.network.catalogue import Catalogue
 from shoal.cluster.node.process.network.dns import DnsServer
 from shoal.cluster.node.process.network.names import Names
@@ -30,15 +30,19 @@ def add_network(
     *,
     runtime: Callable[[], Awaitable[NetworkRuntime]],
     api: tuple[str, int],
+    others: Mapping[tuple[str, str], tuple[str, int]] | None = None,
     node: str = NODE_NAME,
 ) -> None:
     """Adds the names and the services of the node's network.
 
     ``api`` is the address and port of the API server, on this machine: pods reach it as the service ``kubernetes``.
+    ``others`` are the same of other services that the cluster itself runs there, by namespace and name.
     ``runtime`` gives a connection to the runtime, and another one when that is lost: its network was lost with it, so
     all sockets are made anew then. Where pods have no network of their own nothing is done, not even watched.
     Nothing is ever written to the API.
     """
+    own = {API_SERVER: api, **(others or {})}
+    machine = {name: Backend(*address, is_on_machine=True) for name, address in own.items()}
     made: list[tuple[DnsServer, Proxy]] = []
 
     async def serve() -> None:
@@ -47,7 +51,7 @@ def add_network(
             if connected.facts.has_network and not connected.closed.is_set():
                 if not made:
                     allow_many()
-                    made.append(await _followed(manager, node, Backend(*api, is_on_machine=True)))
+                    made.append(await _followed(manager, node, machine))
                 await _serve_in(connected, *made[0])
             else:
                 await connected.closed.wait()
@@ -56,13 +60,13 @@ def add_network(
     manager.add_service(serve)
 
 
-async def _followed(manager: Manager, node: str, api: Backend) -> tuple[DnsServer, Proxy]:
+async def _followed(manager: Manager, node: str, machine: Machine) -> tuple[DnsServer, Proxy]:
     """Begins to follow what names and services are made of, and waits for the first picture."""
     services = manager.cache.informer(PROXIED_SERVICES)
     slices = manager.cache.informer(SERVING_SLICES)
     pods = manager.cache.informer(POD_DETAILS, field_selector=f"spec.nodeName={node}")
     catalogue = Catalogue()
-    made = DnsServer(Names(catalogue)), Proxy(catalogue, node=node, api=api)
+    made = DnsServer(Names(catalogue)), Proxy(catalogue, node=node, machine=machine)
     services.subscribe(catalogue.service_changed)
     slices.subscribe(catalogue.slice_changed)
     pods.subscribe(catalogue.pod_changed)
