@@ -12,9 +12,8 @@ from shoal.kube import Manager
 from shoal.kube.admission import ServiceEndpoint, UrlEndpoint, Webhooks
 from shoal.scheduler.admission import AdmissionSettings, add_all_webhooks, unregistered
 from shoal.scheduler.admission.gpu_sharing import GpuSharingSettings
-from shoal.training.admission import Lookups, training_webhooks, webhook_configurations
+from shoal.training.everything import add_training_webhooks
 from shoal.training.jobset.everything import add_job_set_webhooks
-from shoal.training.plugins import load_framework
 from shoal.training.settings import TrainingSettings
 
 
@@ -54,16 +53,9 @@ def offered(
     if training is not None:
         sides = (
             add_job_set_webhooks(manager, training.job_sets, endpoint),
-            _training_webhooks(manager, endpoint),
+            add_training_webhooks(manager, endpoint),
         )
         for more, registered in sides:
             webhooks.include(more)
             configurations += registered
     return Offer(webhooks, configurations, retired)
-
-
-def _training_webhooks(
-    manager: Manager, endpoint: ServiceEndpoint | UrlEndpoint
-) -> tuple[Webhooks, list[dict[str, Any]]]:
-    webhooks = training_webhooks(Lookups.live(manager.client), plugin_problems=load_framework().problems)
-    return webhooks, webhook_configurations(webhooks, endpoint)
