@@ -83,7 +83,7 @@ def test_a_bad_configuration_is_told_by_its_file_and_field(
         (["webhooks", "--url=https://:9443"], "https://:9443 is no HTTPS address, try https://10.0.0.7:9443"),
         (["webhooks", "--port=70000"], "--port"),
         (["webhooks", "--only=queues"], "there are no webhooks of queues: there are gangs, training, scheduler"),
-        (["webhooks", "--only=,"], "it names nothing: there are gangs, scheduler"),
+        (["webhooks", "--only=,"], "it names nothing: there are gangs, training, scheduler"),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )  # fmt: skip
