@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cli.exits import CommandError
-from shoal.cli.scheduling.assembling import read_setup
+from shoal.cli.scheduling.assembling import read_setup, remembering
 from shoal.scheduler.shares.usage.windows import Sliding
 
 CONFIG = """
@@ -35,3 +35,17 @@ def test_a_past_that_cannot_be_meant_is_refused_with_its_file_and_field(tmp_path
     file.write_text(CONFIG.format(directory="usage"))
     with pytest.raises(CommandError, match=r"config\.yaml: usageDBConfig: connectionString 'usage' is no directory"):
         read_setup([f"--scheduler-conf={file}"])
+
+
+def test_what_is_remembered_outlives_a_start_where_there_is_a_place_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("usageDBConfig: {clientType: builtin}")
+    setup = read_setup([f"--scheduler-conf={file}"])
+    kept = remembering(setup, tmp_path / "usage").usage
+    assert kept is not None
+    assert kept.directory == tmp_path / "usage"
+    assert remembering(read_setup([]), tmp_path).usage is None
+    file.write_text(CONFIG.format(directory=tmp_path / "named"))
+    named = remembering(read_setup([f"--scheduler-conf={file}"]), tmp_path / "usage").usage
+    assert named is not None
+    assert named.directory == tmp_path / "named"

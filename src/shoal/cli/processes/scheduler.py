@@ -15,7 +15,7 @@ from shoal.cli.listeners import Listener
 from shoal.cli.processes.loops import run_loop
 from shoal.cli.processes.managing import new_manager, run_manager
 from shoal.cli.processes.sites import serve_on
-from shoal.cli.scheduling.assembling import Setup, add_all
+from shoal.cli.scheduling.assembling import Setup, add_all, remembering
 from shoal.kube import Connection, configure_logs
 
 
@@ -29,7 +29,11 @@ def scheduler_process(setup: Setup, data_dir: Path, listener: Listener, connecti
 
     def main(reporter: Reporter) -> None:
         configure_logs()
-        run_loop(_schedule(setup, scheduler_socket(data_dir), listener, connection(), reporter))
+        run_loop(
+            _schedule(
+                remembering(setup, data_dir / "usage"), scheduler_socket(data_dir), listener, connection(), reporter
+            )
+        )
 
     return main
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
@@ -29,7 +29,7 @@ from shoal.scheduler.explaining import explain_routes
 from shoal.scheduler.grouper import GrouperSettings
 from shoal.scheduler.plugins import installed_names, load_plugins
 from shoal.scheduler.queues import QueueSettings
-from shoal.scheduler.shares.usage import InvalidUsageSettings, UsageSettings, usage_settings
+from shoal.scheduler.shares.usage import BUILT_IN, InvalidUsageSettings, UsageSettings, usage_settings
 from shoal.scheduler.snapshots import configuration_document, parameters_of, snapshot_routes, watched_sources
 from shoal.scheduler.snapshots.modelling import mirror_settings
 from shoal.scheduler.watching.cycles import CycleSettings
@@ -134,6 +134,14 @@ def _configuration(options: SchedulerOptions) -> Configuration:
         raise CommandError(
             f"--scheduler-conf {file}: {why}: name a file that can be read", code=ExitCode.USAGE
         ) from error
+
+
+def remembering(setup: Setup, directory: Path) -> Setup:
+    """The same, with a place for what the scheduler itself remembers of the past, where none was named."""
+    usage = setup.usage
+    if usage is None or usage.client_type != BUILT_IN or usage.directory is not None:
+        return setup
+    return replace(setup, usage=replace(usage, directory=directory))
 
 
 def _usage(configuration: Configuration) -> UsageSettings | None:
