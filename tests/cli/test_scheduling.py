@@ -19,6 +19,7 @@ from rich.cells import cell_len
 
 from shoal.cli import scheduling
 from shoal.cli.exits import run
+from shoal.cli.scheduling.pages import answer_page
 from shoal.cli.scheduling.replaying import _setting
 from shoal.scheduler.explaining import Answer, State, explain
 from shoal.scheduler.explaining.words import moment
@@ -194,6 +195,25 @@ def test_an_explanation_is_a_page_of_80_columns(server: str, capsys: pytest.Capt
     assert "- wait until 2027-01-15T08:50:00Z: then a job of queue b is protected no longer\n" in page
     assert "1 job (team/young) with 8 GPUs, 1 CPU cores are protected" in page
     assert page.endswith("as of cycle 7 at 2027-01-15T08:00:00Z\n")
+    assert max(cell_len(line) for line in page.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        (True, "kept for it on n1, n2 and 3 more, where 12 GPUs are free or become so; it can start by 2027-01-15"),
+        (False, "kept for team/large, and not for it on n1, n2 and 3 more, where 12 GPUs are free or become so"),
+    ],
+    ids=["for it", "for another"],
+)
+def test_room_that_is_kept_is_told(own: bool, said: str) -> None:
+    answer = msgspec.json.decode(an_answer())
+    (job,) = answer["jobs"]
+    free = {"gpus": 12, "cpuCores": 0, "memoryBytes": 0}
+    job["kept"] = {"job": "team/large", "own": own, "nodes": ["n1", "n2"], "nodeCount": 5, "free": free}
+    job["kept"]["until"] = "2027-01-15T09:00:00Z"
+    page = answer_page(answer)
+    assert said in " ".join(page.split())
     assert max(cell_len(line) for line in page.splitlines()) <= 80
 
 

@@ -77,6 +77,8 @@ def _job_page(job: Mapping[str, Any]) -> str:
         facts.append(("place", f"{place['inQueue']} of {place['ofQueue']} in its queue{overall}"))
     parts = [f"PodGroup {job['namespace']}/{job['name']}\n{to_table(Table(rows=facts))}", _wrapped(job["message"], "")]
     parts += _section("What would let it start", _listed(one["message"] for one in job["remedies"]))
+    if room := job.get("kept"):
+        parts += _section("Room that is kept", _wrapped(_kept(room), "  "))
     parts += _section("Nodes", "".join(map(_shortage, job["shortages"])))
     parts += _section(
         "Topology", _listed(line for one in job["topology"] for line in (one["message"], *one["domains"]))
@@ -84,6 +86,15 @@ def _job_page(job: Mapping[str, Any]) -> str:
     parts += _section("Who holds it", "".join(map(_holder, job["holders"])))
     parts += _section("Queues, in GPUs", _queues(job["queues"]))
     return "\n".join(parts)
+
+
+def _kept(room: Mapping[str, Any]) -> str:
+    """Where room is kept for a large gang: this one, or one that keeps it out."""
+    more = room["nodeCount"] - len(room["nodes"])
+    where = f"{', '.join(room['nodes'])}{f' and {more} more' if more else ''}"
+    whose = "for it" if room["own"] else f"for {room['job']}, and not for it"
+    until = f"; it can start by {room['until']}" if room.get("until") and room["own"] else ""
+    return f"kept {whose} on {where}, where {_figures(room['free']) or 'nothing'} are free or become so{until}"
 
 
 def _shortage(one: Mapping[str, Any]) -> str:
