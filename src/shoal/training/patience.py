@@ -23,8 +23,8 @@ SOON: Final = 1.0
 """Seconds after which it is told that Jobs are ready, done or stopped."""
 LATER: Final = 5.0
 """The same where Jobs have begun, and are not ready yet: most of them are by then."""
-AT_FIRST: Final = 30.0
-"""The same where all that is to be told is that nothing has happened yet: it mostly has by then."""
+AT_FIRST: Final = 300.0
+"""The same where all that is to be told is that nothing has happened yet: counters that are missing say as much."""
 
 
 def patience_with_counters(before: Iterable[Counters], after: Iterable[Counters]) -> float:

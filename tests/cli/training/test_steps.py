@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shoal.api.core import ContainerStatus, Pod
-from shoal.api.core.pods import ContainerState, PodStatus, RunningState, WaitingState
+from shoal.api.core.pods import ContainerState, PodStatus, RunningState, TerminatedState, WaitingState
 from shoal.api.meta import ObjectMeta
 from shoal.cli.training.steps import steps_of
 
@@ -57,3 +57,10 @@ def test_each_life_of_a_container_has_a_log_of_its_own() -> None:
     assert life(running, 2) == ("u", 2)
     (unborn,) = steps_of([a_pod("node")])
     assert unborn.life is None
+
+
+def test_a_container_that_waits_to_be_restarted_has_its_last_log() -> None:
+    waiting, ended = ContainerState(waiting=WaitingState()), ContainerState(terminated=TerminatedState(exit_code=1))
+    status = ContainerStatus(name="node", state=waiting, last_state=ended, restart_count=2)
+    (step,) = steps_of([a_pod("node", uid="u", status=status)])
+    assert step.life == ("u", 2)

@@ -31,11 +31,15 @@ class Step:
 
     @property
     def life(self) -> tuple[str, int] | None:
-        """What tells one life of the container from the next; None before the first begins."""
+        """What tells one life of the container from the next; None before the first begins.
+
+        One that waits to be restarted counts as what it was: its last words are there to be read.
+        """
         status = self.status
-        if status is None or (status.state.running is None and status.state.terminated is None):
+        if status is None:
             return None
-        return self.pod.metadata.uid, status.restart_count
+        has_begun = status.state.running or status.state.terminated or status.last_state.terminated
+        return (self.pod.metadata.uid, status.restart_count) if has_begun else None
 
 
 def steps_of(pods: Iterable[Pod]) -> list[Step]:
