@@ -9,6 +9,7 @@ import pytest
 from kubernetes import client, config, watch
 
 from tests.support.engines import Engine
+from tests.support.waiting import wait_until
 
 NAMESPACE = "python-live"
 
@@ -75,8 +76,11 @@ def test_a_job_is_made_and_watched_to_its_completion(api: Any) -> None:
     assert job.status.succeeded == 2
     assert [one.type for one in job.status.conditions] == ["SuccessCriteriaMet", "Complete"]
     assert job.status.completion_time >= job.status.start_time
-    reasons = {event.reason for event in client.CoreV1Api(api).list_namespaced_event(NAMESPACE).items}
-    assert {"SuccessfulCreate", "Completed", "Scheduled"} <= reasons
+
+    def reasons() -> set[str]:
+        return {event.reason for event in client.CoreV1Api(api).list_namespaced_event(NAMESPACE).items}
+
+    wait_until(lambda: {"SuccessfulCreate", "Completed", "Scheduled"} <= reasons(), "all events to be told")
     batch.delete_namespaced_job("once", NAMESPACE, propagation_policy="Background")
 
 

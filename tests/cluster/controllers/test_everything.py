@@ -22,7 +22,7 @@ from tests.support.at_rest import at_rest
 from tests.support.cluster_client import until
 from tests.support.in_process_cluster import Cluster, writes_of
 
-DEMO = [one for one in manifests() if one["kind"] not in ("Queue", "PodCliqueSet")]
+DEMO = [one for one in manifests() if one["kind"] not in ("Queue", "PodCliqueSet", "TrainJob")]
 PASSING = ("CronJob", "HorizontalPodAutoscaler")
 """What does something every minute, or every fifteen seconds."""
 

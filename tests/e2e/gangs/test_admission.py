@@ -175,6 +175,7 @@ async def test_when_the_port_is_taken_the_webhooks_are_found_at_another(shoal: S
     port = int((shoal.data_dir / "agents" / "webhooks.port").read_text())
     assert all(f":{port}/" in url for url in before.values())
     with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections to it may still be ending
         taken.bind(("127.0.0.1", port))
         taken.listen()
         with shoal.foreground():
