@@ -120,7 +120,6 @@ def test_a_file_with_no_plugin_that_is_known_has_none() -> None:
     [
         pytest.param({"tier": []}, "tier is not known", id="a section"),
         pytest.param({"tiers": plugins("ray", "ray")}, "again", id="a plugin twice"),
-        pytest.param({"tiers": plugins("numa")}, "no effect", id="a plugin that does nothing here"),
         pytest.param({"tiers": [{"plugins": [{"name": "ray", "disableTaskOrder": True}]}]}, "no effect", id="a switch"),
         pytest.param({"queueDepthPerAction": {"backfill": 3}}, "no such action", id="a depth of no action"),
         pytest.param({"scenarioSearchBudgets": {"maxSearch": "1s"}}, "not known", id="a budget"),

@@ -104,7 +104,7 @@ def add_all(manager: Manager, setup: Setup, *, only_scheduler: bool = False) -> 
         metrics_namespace=options.metrics_namespace,
         usage=setup.usage,
     )
-    sources = watched_sources(manager)
+    sources = watched_sources(manager, reads_zones=mirror.reads_zones)
     added = (add_scheduler if only_scheduler else add_everything)(manager, settings, publisher.publish)
     auth = bearer_tokens(setup.tokens) if setup.tokens else None
     take_short_turns()

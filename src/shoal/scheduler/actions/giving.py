@@ -57,4 +57,5 @@ def _is_there(session: Session, task: Task) -> bool:
     assert hold is not None
     node = session.nodes.nodes[hold.node]
     is_on_devices = all(node.shared[group].allocated <= node.gpu_memory for group in hold.gpu_groups)
+    is_on_devices = is_on_devices and (session.numa is None or session.numa.is_there(hold))
     return is_on_devices and bool((session.nodes.idle[hold.node] >= -_DUST).all())

@@ -24,6 +24,7 @@ from shoal.scheduler.binding.groups import group_labels, is_group_label
 from shoal.scheduler.binding.orders import Order, Refused, Wait, is_for, is_open, is_shared
 from shoal.scheduler.binding.reservations import Reservations
 from shoal.scheduler.binding.steps import Step
+from shoal.scheduler.numa import zones_text
 
 log = structlog.get_logger("shoal.scheduler.binding")
 
@@ -107,6 +108,8 @@ class Binder:
     async def _bind(self, order: Order) -> None:
         metadata, kind = order.pod.metadata, order.request.spec.received_resource_type
         annotations = {names.RECEIVED_RESOURCE_TYPE: kind} if kind else {}
+        if zones := order.request.spec.predicted_numa_zones:
+            annotations[names.NUMA_PREDICTED] = zones_text(zones)
         if is_shared(order.request):
             # Labels come before the node: who sees the pod on its node must see whose device it is on.
             await self._label(order.pod, group_labels(order.request.spec.selected_gpu_groups), annotations)

@@ -10,6 +10,7 @@ from typing import Final
 from shoal.api.meta.duration import InvalidDuration, parse_duration
 from shoal.scheduler.configuration.file import Configuration, PluginChoice
 from shoal.scheduler.configuration.options import SchedulerOptions
+from shoal.scheduler.numa import NumaSettings
 from shoal.scheduler.session.filters import FilterSettings
 from shoal.scheduler.session.settings import PLUGINS, Settings, Strategy
 
@@ -24,7 +25,11 @@ _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "minruntime": ("defaultPreemptMinRuntime", "defaultReclaimMinRuntime", "reclaimResolveMethod"),
     "nodeplacement": ("gpu", "cpu"),
     "dynamicresources": ("maxCelCacheEntries",),
+    "numa": ("ignoreList", "reconstructAvailable"),
 }
+_YES: Final = ("1", "t", "T", "true", "True", "TRUE")
+_NO: Final = ("0", "f", "F", "false", "False", "FALSE")
+"""As Go reads booleans."""
 _STRATEGIES: Final = {"binpack": Strategy.BINPACK, "spread": Strategy.SPREAD}
 
 
@@ -62,6 +67,7 @@ def engine_setup(configuration: Configuration, options: SchedulerOptions) -> Eng
         budgets=configuration.budgets,
         full_hierarchy=options.full_hierarchy_fairness,
         reserves_for_large_gangs=options.reserve_for_large_gangs,
+        numa=reading.numa(),
     )
     told = tuple(f"--{name} has no effect here" for name in options.ignored)
     return EngineSetup(
@@ -84,7 +90,7 @@ class _Arguments:
         self._source = configuration.source
         self._arguments = {choice.name: choice.arguments for choice in configuration.plugins}
         self.remarks: list[str] = []
-        for plugin in PLUGINS:
+        for plugin in (*PLUGINS, "numa"):
             for name in self._arguments.get(plugin, {}):
                 if name not in _ARGUMENTS.get(plugin, ()):
                     self._remark(plugin, name, "is not known and has no effect")
@@ -118,6 +124,17 @@ class _Arguments:
         if method not in ("lca", "queue"):
             self._remark("minruntime", "reclaimResolveMethod", f'is "{method}", taken as lca: write lca or queue')
         return method != "queue"
+
+    def numa(self) -> NumaSettings | None:
+        if "numa" not in self._arguments:
+            return None
+        said = self._said("numa", "reconstructAvailable") or "true"
+        if said not in (*_YES, *_NO):
+            self._remark("numa", "reconstructAvailable", f'is "{said}", taken as true: write true or false')
+        ignored = self._said("numa", "ignoreList").split(",")
+        return NumaSettings(
+            ignored=frozenset(name for one in ignored if (name := one.strip())), reconstructs=said not in _NO
+        )
 
     def _read(self, plugin: str, name: str, read: Callable[[str], float], wanted: str, default: float) -> float:
         text = self._said(plugin, name)

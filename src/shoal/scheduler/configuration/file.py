@@ -18,7 +18,6 @@ from shoal.scheduler.session.settings import ACTIONS, PLUGINS, SearchBudgets
 
 OPTIONAL_PLUGINS: Final = ("podaffinity", "gpuspread", "reflectjoborder", "numa")
 """Known, but not among those that take part where a file says nothing."""
-WITHOUT_EFFECT: Final = {"numa": "nodes are not looked at by their NUMA zones here"}
 _SECTIONS: Final = ("actions", "tiers", "queueDepthPerAction", "usageDBConfig", "scenarioSearchBudgets")
 _BUDGETS: Final = (
     "maxActionSearchDuration",
@@ -135,8 +134,6 @@ class _Reading:
                 if choice.name in seen:
                     self._remark(f'{path}[{index}] names plugin "{choice.name}" again and is left out')
                 elif choice.name in self._known:
-                    if why := WITHOUT_EFFECT.get(choice.name):
-                        self._remark(f'plugin "{choice.name}" has no effect: {why}')
                     yield choice
                 else:
                     self._remark(

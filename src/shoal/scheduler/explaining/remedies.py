@@ -9,7 +9,7 @@ from shoal.scheduler.explaining.explanation import Holder, Remedy, State, Topolo
 from shoal.scheduler.explaining.reasons import evicts_from, failure_of, shortage
 from shoal.scheduler.explaining.reservations import reservation_remedy
 from shoal.scheduler.explaining.states import lacking_parts, state_of
-from shoal.scheduler.explaining.words import amount_words, counted, listed, moment, moment_words, so_many
+from shoal.scheduler.explaining.words import ALIGNED_ROOM, amount_words, counted, listed, moment, moment_words, so_many
 from shoal.scheduler.model.jobs import Job
 from shoal.scheduler.session.failures import Failure, Missing, NoRoom, NotNear, OverCapacity, Refused
 from shoal.scheduler.session.session import Session
@@ -100,6 +100,9 @@ def _of_room(session: Session, job: Job, failure: NoRoom) -> Iterator[Remedy]:
     if found.nearest is not None and found.nearest.amounts:
         lacks = ", ".join(so_many(amount, words) for words, amount in found.nearest.amounts.items())
         yield Remedy(what="Room", message=f"{lacks} more free on node {found.nearest.node}, which lacks least")
+    if ALIGNED_ROOM in found.short and not found.open_nodes:
+        message = "what each pod asks for free in the same NUMA zones of a node; or ask for less per pod"
+        yield Remedy(what="Zones", message=message)
     if task.request.is_shared and not found.open_nodes:
         yield Remedy(what="Room", message=f"a GPU with room for its part, on any of its nodes: each pod takes {each}")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.scheduler.explaining.words import GPU_MEMORY, in_people_s_units, resource_words
+from shoal.scheduler.explaining.words import ALIGNED_ROOM, GPU_MEMORY, in_people_s_units, resource_words
 from shoal.scheduler.model.resources import GPU, PODS, Mask, widened
 from shoal.scheduler.model.tasks import Request, Task
 from shoal.scheduler.session.session import Session
@@ -68,14 +68,21 @@ def shortage_of(session: Session, task: Task) -> Shortage:
     rooms = np.maximum(0, field.rooms()[rows])
     is_impossible = _is_impossible(request, nodes.gpu_memory[rows])
     rooms[is_impossible] = 0
+    by_zones = np.zeros(len(rooms), dtype=np.bool_)
+    if field.zones is not None:
+        aligned = field.zones.rooms(np.maximum(0, field.rooms()))[rows]
+        by_zones = aligned < rooms
+        rooms = np.minimum(rooms, aligned)
     is_full = rooms == 0
     short: dict[str, int] = {}
     short_when_full: dict[str, int] = {}
     for column, place in enumerate(asked.tolist()):
         _count(short, words[place], is_full & (each[:, column] == 0))
         _count(short_when_full, words[place], each[:, column] == rooms)
+    _count(short, ALIGNED_ROOM, is_full & by_zones)
+    _count(short_when_full, ALIGNED_ROOM, by_zones)
     if request.is_shared:
-        by_devices = rooms < each.min(axis=1, initial=np.inf)
+        by_devices = (rooms < each.min(axis=1, initial=np.inf)) & ~by_zones
         _count(short, words[GPU], is_full & by_devices & ~is_impossible)
         _count(short_when_full, words[GPU], by_devices & ~is_impossible)
         for counts in (short, short_when_full):

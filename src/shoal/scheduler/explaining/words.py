@@ -12,6 +12,7 @@ from shoal.scheduler.model.amounts import UNLIMITED, Amounts
 from shoal.scheduler.model.resources import CPU, GPU, MEMORY, PODS, ResourceNames, Vector
 
 GPU_MEMORY: Final = "GPU memory"
+ALIGNED_ROOM: Final = "room in NUMA zones as the node's topology policy wants it"
 _NAMES: Final = {CPU: "CPU cores", MEMORY: "memory", GPU: "GPUs", PODS: "room for pods"}
 _UNITS: Final = {CPU: 1000.0, MEMORY: 1e9}
 _SINGULAR: Final = {"GPUs": "GPU", "CPU cores": "CPU core"}

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from shoal.scheduler.grouper.defaults import KindDefaults
+from shoal.scheduler.grouper.definitions import Definition, KindKey
 from shoal.scheduler.grouper.fields import Json, annotations_of, group_kind, labels_of
 from shoal.scheduler.grouper.pods import GroupedPod, as_owner
 from shoal.scheduler.grouper.settings import GrouperSettings
@@ -20,6 +21,8 @@ class Facts:
     """The PriorityClasses that exist: names of others are passed over."""
     defaults: Mapping[str, KindDefaults] = field(default_factory=dict)
     """Default priorities, by ``Kind.group`` or ``Kind``."""
+    definitions: Mapping[KindKey, Definition] = field(default_factory=dict)
+    """How kinds that no rule knows are grouped, by API version and kind."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -80,8 +80,8 @@ class Grouper:
         )
         manager.add(self._resolving)
         manager.add(self._keeping)
-        self._knowledge = Knowledge(manager, settings, self._keep_all)
-        self._owners = Owners(manager, self._owner_changed)
+        self._knowledge = Knowledge(manager, settings, self._keep_all, self._resolve_all)
+        self._owners = Owners(manager, self._owner_changed, self._knowledge.describes)
         self._groups.on_serving(self._keep_all)
         _measure(manager, self._members)
 
@@ -216,6 +216,11 @@ class Grouper:
     def _owner_changed(self, uid: str) -> None:
         for pod in self._members.below(uid):
             self._resolving.enqueue(pod)
+
+    def _resolve_all(self) -> None:
+        for pod in self._pods.items():
+            if pod.spec.scheduler_name in self._settings.scheduler_names and pod.metadata.owner_references:
+                self._resolving.enqueue(key_of(pod))
 
     def _keep_all(self) -> None:
         for group in self._members.groups:

@@ -1,4 +1,6 @@
-"""What the cluster knows of priorities: the classes that exist, and the defaults by kind that a ConfigMap holds."""
+"""What holds for all pods: the priority classes that exist, the defaults by kind that a ConfigMap holds, and the kinds
+that definitions describe.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ import structlog
 
 from shoal.api.core import CONFIG_MAPS
 from shoal.api.core.config import ConfigMap
-from shoal.api.meta import PartialObject, Resource
+from shoal.api.meta import Document, PartialObject, Resource
 from shoal.kube import About, Change, Informer, Manager
 from shoal.scheduler.grouper.case import Facts
 from shoal.scheduler.grouper.defaults import InvalidDefaults, KindDefaults, parse_defaults
+from shoal.scheduler.grouper.described_kinds import DescribedKinds
 from shoal.scheduler.grouper.settings import GrouperSettings
 
 PRIORITY_CLASSES: Final = Resource(
@@ -28,9 +31,14 @@ log = structlog.get_logger("shoal.scheduler.grouper")
 
 
 class Knowledge:
-    """The facts that hold for all pods, kept up to date; ``on_change`` is called when they are others."""
+    """The facts that hold for all pods, kept up to date; ``on_change`` is called when they are others.
 
-    def __init__(self, manager: Manager, settings: GrouperSettings, on_change: Callable[[], None]) -> None:
+    Where other kinds are described, pods may belong to other groups: ``on_kinds`` is called.
+    """
+
+    def __init__(
+        self, manager: Manager, settings: GrouperSettings, on_change: Callable[[], None], on_kinds: Callable[[], None]
+    ) -> None:
         self._manager = manager
         self._on_change = on_change
         self._classes: Informer[PartialObject] = manager.cache.informer(PRIORITY_CLASSES)
@@ -44,11 +52,17 @@ class Knowledge:
                 field_selector=f"metadata.name={settings.defaults_name}",
             )
             maps.subscribe(self._defaults_changed)
+        self._described = DescribedKinds(manager, on_kinds) if settings.reads_definitions else None
 
     def facts(self) -> Facts:
         """What is known now."""
         names = frozenset(found.metadata.name for found in self._classes.items())
-        return Facts(settings=self._settings, priority_classes=names, defaults=self._defaults)
+        definitions = self._described.now if self._described else {}
+        return Facts(settings=self._settings, priority_classes=names, defaults=self._defaults, definitions=definitions)
+
+    def describes(self, resource: Resource[Document]) -> bool:
+        """Whether a definition says how the workloads of a kind are grouped."""
+        return self._described is not None and (resource.api_version, resource.kind) in self._described.now
 
     def _class_changed(self, change: Change[PartialObject]) -> None:
         if change.before is None or change.after is None:

@@ -1,8 +1,8 @@
 """The way up from a pod: owner after owner, to the workload that the user made.
 
-Owners of kinds that the grouper knows are followed by informers, which begin when the first of a kind is met; pods,
-which may own others, are followed anyway. What else there is, is read when it is needed. What may not be read ends the
-way: the last owner that was read is the topmost then.
+Owners of kinds that the grouper knows, or that a definition describes, are followed by informers, which begin when the
+first of a kind is met; pods, which may own others, are followed anyway. What else there is, is read when it is needed.
+What may not be read ends the way: the last owner that was read is the topmost then.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ MOST_LEVELS: Final = 20
 _REMEMBERED: Final = 50_000
 
 _Facts = tuple[int, dict[str, str], dict[str, str], list[OwnerReference], tuple[str, ...]]
+_Seen = tuple[_Facts, str]
 
 log = structlog.get_logger("shoal.scheduler.grouper")
 
@@ -39,16 +40,25 @@ class OwnerGone(Ungroupable):
 
 
 class Owners:
-    """Finds what owns pods; ``on_change`` is called with the uid of an owner that has changed."""
+    """Finds what owns pods; ``on_change`` is called with the uid of an owner that has changed.
 
-    def __init__(self, manager: Manager, on_change: Callable[[str], None]) -> None:
+    ``is_described`` says of kinds that no rule knows whether a definition reads more than their metadata.
+    """
+
+    def __init__(
+        self,
+        manager: Manager,
+        on_change: Callable[[str], None],
+        is_described: Callable[[Resource[Document]], bool],
+    ) -> None:
         self._manager = manager
         self._on_change = on_change
+        self._is_described = is_described
         self._kinds = ServedKinds(manager.client)
         pods: Informer[GroupedPod] = manager.cache.informer(GROUPED_PODS)
         pods.subscribe(self._changed)
         self._followed: dict[Resource[Document], Informer[Any]] = {PODS.documents(): pods}
-        self._plain: OrderedDict[str, tuple[_Facts, Json]] = OrderedDict()
+        self._plain: OrderedDict[str, tuple[_Seen, Json]] = OrderedDict()
 
     async def above(self, pod: GroupedPod) -> tuple[Json, ...]:
         """The owners of a pod from the nearest to the topmost; raises Ungroupable where the way up is not clear."""
@@ -104,14 +114,16 @@ class Owners:
 
     def _shared(self, resource: Resource[Document], found: Any) -> Json:
         """An object as plain values: the same ones for all pods below it, as long as nothing that matters changes."""
-        facts, uid = _facts(found), found.metadata.uid
+        is_described, uid = self._is_described(resource), found.metadata.uid
+        # A definition may read any field, also one that the generation does not stand for.
+        seen = (_facts(found), found.metadata.resource_version if is_described else "")
         known = self._plain.get(uid)
-        if known is not None and known[0] == facts:
+        if known is not None and known[0] == seen:
             return known[1]
-        is_whole = (resource.group, resource.kind) in READ_WHOLE
+        is_whole = is_described or (resource.group, resource.kind) in READ_WHOLE
         content = found.content if is_whole else {"metadata": msgspec.to_builtins(found.metadata)}
         plain = {**content, "apiVersion": resource.api_version, "kind": resource.kind}
-        self._plain[uid] = (facts, plain)
+        self._plain[uid] = (seen, plain)
         self._plain.move_to_end(uid)
         if len(self._plain) > _REMEMBERED:
             self._plain.popitem(last=False)
@@ -119,10 +131,10 @@ class Owners:
 
     def _follow(self, resource: Resource[Document]) -> None:
         """Begins to watch a kind that is worth it; nobody waits for the watch, which may not be allowed."""
-        kind = (resource.group, resource.kind)
-        if resource in self._followed or kind not in KNOWN_KINDS:
+        kind, is_described = (resource.group, resource.kind), self._is_described(resource)
+        if resource in self._followed or not (is_described or kind in KNOWN_KINDS):
             return
-        shape: Resource[Any] = resource if kind in READ_WHOLE else resource.view(PartialObject)
+        shape: Resource[Any] = resource if is_described or kind in READ_WHOLE else resource.view(PartialObject)
         informer = self._manager.cache.informer(shape, is_vital=False)
         self._followed[resource] = informer
         informer.subscribe(self._changed)

@@ -1,6 +1,7 @@
 """What the grouper must be allowed to do in a cluster: rules of a ClusterRole, as data.
 
-A workload of another kind is grouped too; where the grouper may not read it, the object below it counts as topmost.
+A workload of another kind is grouped too; where the grouper may not read it, the object below it counts as topmost. Who
+describes a kind by a Karta definition lets the grouper read its objects.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ RULES: Final[tuple[dict[str, list[str]], ...]] = (
     rule("", ("pods",), (*_READ, "patch")),
     rule("", ("configmaps",), _READ),
     rule("", ("events",), ("create", "patch")),
+    rule("run.ai", ("kartas",), _READ),
     rule("scheduling.k8s.io", ("priorityclasses",), _READ),
     rule("scheduling.run.ai", ("podgroups",), (*_READ, "create", "patch")),
     *(rule(group, plurals, _READ) for group, plurals in _OWNERS.items()),

@@ -17,6 +17,8 @@ class GrouperSettings:
     node_pool_label: str = kai_names.NODE_POOL
     gangs_of_knative: bool = True
     """Whether the pods of a Knative revision start together (gangScheduleKnative), or each by itself."""
+    reads_definitions: bool = True
+    """Whether kinds that no rule knows are grouped by the Karta definitions of the cluster (genericKartaFallback)."""
     defaults_name: str = ""
     """The ConfigMap of default priorities by kind; there is none where this is empty."""
     defaults_namespace: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from shoal.scheduler.gpu_requests import mig_slices
 from shoal.scheduler.model.resources import GPU, PODS, Mask, Matrix, ResourceNames, Vector, widened
 from shoal.scheduler.model.statuses import Status
 from shoal.scheduler.model.tasks import Task
+
+if TYPE_CHECKING:
+    from shoal.scheduler.numa.placements import Zones
 
 UNKNOWN_GPU_MEMORY: Final = 100
 """MiB that a GPU is taken to have where its node does not say: portions are then hundredths of it."""
@@ -76,6 +79,8 @@ class Hold:
     """What the task leaves for it."""
     new_groups: frozenset[str] = frozenset()
     """Those of its devices that no pod reserves yet, whoever was the first to share them."""
+    zones: Zones | None = None
+    """The NUMA zones that it is expected on; None: it has its place from before, and its pod says them, if anybody."""
 
 
 @dataclass(slots=True, eq=False)

@@ -15,6 +15,7 @@ from shoal.scheduler.model.statuses import Status
 if TYPE_CHECKING:
     from shoal.scheduler.model.jobs import Job, PodSet
     from shoal.scheduler.model.nodes import Hold
+    from shoal.scheduler.numa.demands import Demand
 
 STEPS: Final = 100
 
@@ -32,6 +33,9 @@ class Request:
 
     is_best_effort: bool = False
     """Asks for nothing but a place."""
+
+    numa: Demand | None = None
+    """What it asks of NUMA zones, where anybody looks at them."""
 
     @property
     def is_shared(self) -> bool:

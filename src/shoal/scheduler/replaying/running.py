@@ -97,6 +97,7 @@ def replay(
         pods=mirror.pods,
         shares=mirror.shares,
         plugins=load_plugins(setup.plugins),
+        numa=mirror.numa(setup.settings.numa),
     )
     cycle.run(session, chosen)
     jobs = session.cluster.jobs

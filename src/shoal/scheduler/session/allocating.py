@@ -161,6 +161,7 @@ class _Placing:
             own is None
             and preferred is None
             and not asks
+            and field.zones is None
             and self._is_free_of_others(row)
             and _stays_best(session, task)
         ):

@@ -14,6 +14,7 @@ from shoal.scheduler.model.jobs import Job, PodSet, SubGroup
 from shoal.scheduler.model.nodes import Hold
 from shoal.scheduler.model.statuses import Status
 from shoal.scheduler.model.tasks import Task
+from shoal.scheduler.numa import Zones
 from shoal.scheduler.session.statement import Operation, Reason, Verb
 
 
@@ -24,6 +25,8 @@ class Bind:
     task: Task
     node: str
     gpu_groups: tuple[str, ...]
+    zones: Zones = ()
+    """The NUMA zones that it is expected on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,8 @@ class Decisions:
             if first.verb is Verb.EVICT and uid not in self._given:
                 self._evicted[uid] = Eviction(task, reasons[uid])
         if task.status is Status.ALLOCATED:
-            self._placed[uid] = Bind(task, task.node, task.gpu_groups)
+            zones = task.hold.zones if task.hold is not None else None
+            self._placed[uid] = Bind(task, task.node, task.gpu_groups, zones or ())
             self._given[uid] = task
             task.become(Status.BINDING)
         elif task.status is Status.PIPELINED:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from shoal.scheduler.model.nodes import Nodes
 from shoal.scheduler.model.resources import CPU, GPU, PODS, Mask, Vector, widened
 from shoal.scheduler.model.tasks import Constraints, Request
+from shoal.scheduler.numa import ZoneField
 from shoal.scheduler.session.filters import Filters
 from shoal.scheduler.session.gpus import fitting_groups, has_room
 from shoal.scheduler.session.settings import Settings, Strategy
@@ -39,8 +40,16 @@ class Field:
     """What all nodes are to tasks of one kind."""
 
     def __init__(
-        self, request: Request, constraints: Constraints, nodes: Nodes, filters: Filters, settings: Settings
+        self,
+        request: Request,
+        constraints: Constraints,
+        nodes: Nodes,
+        filters: Filters,
+        settings: Settings,
+        zones: ZoneField | None = None,
     ) -> None:
+        self.zones = zones
+        """What the NUMA zones of nodes are to tasks of this kind, where they are anything to them."""
         self._nodes = nodes
         self._request = request
         vector = widened(request.vector, nodes.idle.shape[1])
@@ -76,6 +85,8 @@ class Field:
             return
         rows = changes[self._seen :] if self._seen >= 0 else None
         self._seen = len(changes)
+        if self.zones is not None:
+            self.zones.refresh()
         if rows is None:
             self._compute(slice(None))
             return
@@ -149,6 +160,10 @@ class Field:
             for place in np.flatnonzero(fits):
                 fits[place], is_free[place], points = self._share(int(indices[place]), bool(is_free[place]))
                 score[place] += points
+        if self.zones is not None:
+            fits &= self.zones.fits[rows]
+            is_free &= self.zones.is_free[rows]
+            score += self.zones.points[rows]
         is_free &= fits
         score += self._availability * is_free
         self.fits[rows], self.is_free[rows] = fits, is_free
@@ -169,6 +184,10 @@ class Field:
         points = 0.0
         if fits and self._is_shared:
             fits, is_free, points = self._share(row, is_free)
+        if self.zones is not None:
+            fits = fits and bool(self.zones.fits[row])
+            is_free = is_free and bool(self.zones.is_free[row])
+            points += float(self.zones.points[row])
         is_free = is_free and fits
         self.fits[row], self.is_free[row] = fits, is_free
         if fits:

@@ -22,6 +22,7 @@ from shoal.scheduler.model.nodes import Hold, gpu_weights
 from shoal.scheduler.model.resources import CPU, MEMORY, Mask
 from shoal.scheduler.model.statuses import ALLOCATED, Status
 from shoal.scheduler.model.tasks import Constraints, Request, Task
+from shoal.scheduler.numa import NumaTable, Zones
 from shoal.scheduler.plugins.asking import NO_PLUGINS, Plugins
 from shoal.scheduler.plugins.surface import NodeTable
 from shoal.scheduler.session.choosing import tasks_to_place
@@ -66,6 +67,7 @@ class Session:
         pods: PodIndex | None = None,
         shares: QueueTree | None = None,
         plugins: Plugins = NO_PLUGINS,
+        numa: NumaTable | None = None,
     ) -> None:
         self.cluster = cluster
         self.nodes = cluster.nodes
@@ -73,6 +75,7 @@ class Session:
         self.now = now
         self.filters = filters or Filters(cluster.nodes, FilterSettings())
         self.plugins = plugins
+        self.numa = numa
         self.ordering = Ordering(settings, plugins)
         self.reservation: Reservation | None = None
         """What is kept for a job that found no room, where the settings ask for it."""
@@ -141,7 +144,10 @@ class Session:
         key = id(task.request), id(task.constraints)
         found = self._fields.get(key)
         if found is None:
-            found = self._fields[key] = Field(task.request, task.constraints, self.nodes, self.filters, self.settings)
+            zones = None if self.numa is None else self.numa.field(task.request.numa)
+            found = self._fields[key] = Field(
+                task.request, task.constraints, self.nodes, self.filters, self.settings, zones
+            )
             self._kept += (task.request, task.constraints)
         found.refresh()
         return found
@@ -202,6 +208,15 @@ class Session:
         """Counts a task for its queue no longer."""
         if task.job.queue in self.shares:
             self.shares.give_back(task.job.queue, task.accepted, is_preemptible=task.job.is_preemptible)
+
+    def zones(self, task: Task, row: int, *, is_promise: bool) -> Zones:
+        """The NUMA zones that a task is expected on, if it is placed there next."""
+        return () if self.numa is None else self.numa.zones(task.request.numa, row, is_promise=is_promise)
+
+    def may_stay(self, hold: Hold, gpu_groups: tuple[str, ...]) -> bool:
+        """Whether a task that is to be on these devices of its node may stay where it is."""
+        is_on_them = not hold.task.request.is_shared or gpu_groups == hold.gpu_groups
+        return is_on_them and (self.numa is None or self.numa.may_stay(hold))
 
     def note(self, hold: Hold) -> None:
         """A task holds something on a node, or is promised it."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from shoal.scheduler.numa.settings import NumaSettings
+
 
 class Strategy(Enum):
     """How tasks are spread over nodes, or parts over GPUs."""
@@ -89,6 +91,8 @@ class Settings:
     full_hierarchy: bool = True
     reserves_for_large_gangs: bool = False
     """Whether nodes are kept for the first gang that finds no room, and only what ends in time runs there meanwhile."""
+    numa: NumaSettings | None = None
+    """How NUMA zones are looked at; None: not at all."""
 
     def has(self, plugin: str) -> bool:
         """Whether a plugin takes part."""

@@ -16,7 +16,9 @@ from shoal.scheduler.model.tasks import Request
 def signature(job: Job) -> Hashable:
     """What decides where a job's pods may go, and who would have to go for it."""
     wishes = frozenset(
-        (task.pod_set.name, id(task.constraints)) for task in job.tasks.values() if task.status is Status.PENDING
+        (task.pod_set.name, id(task.constraints), id(task.request.numa))
+        for task in job.tasks.values()
+        if task.status is Status.PENDING
     )
     tree = tuple((pod_set.name, pod_set.topology) for pod_set in job.pod_sets.values())
     return job.priority, job.is_preemptible, wishes, tree, job.root.topology

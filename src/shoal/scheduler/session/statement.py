@@ -104,7 +104,7 @@ class Statement:
         """The task is promised what becomes free. One that was evicted from that very place stays where it is."""
         hold = task.hold
         is_there = hold is not None and hold.node == row and hold.status is Status.RELEASING
-        if hold is not None and is_there and (not task.request.is_shared or gpu_groups == hold.gpu_groups):
+        if hold is not None and is_there and self._session.may_stay(hold, gpu_groups):
             evicted = next((op for op in reversed(self.operations) if op.task is task and op.verb is Verb.EVICT), None)
             if evicted is not None:
                 self._unevict(task, hold, evicted)
@@ -137,7 +137,14 @@ class Statement:
         before = _before(task)
         self._session.give_back(task)
         self._session.forget(promise)
-        task.hold = Hold(task, promise.node, Status.ALLOCATED, promise.gpu_groups, new_groups=promise.new_groups)
+        task.hold = Hold(
+            task,
+            promise.node,
+            Status.ALLOCATED,
+            promise.gpu_groups,
+            new_groups=promise.new_groups,
+            zones=promise.zones,
+        )
         self._session.note(task.hold)
         self._session.take(task, promise.node)
         self._become(task, Status.ALLOCATED)
@@ -174,7 +181,8 @@ class Statement:
         before = _before(task)
         node = self._session.nodes.nodes[row]
         new = frozenset(group for group in gpu_groups if group not in node.shared or node.shared[group].is_new)
-        task.hold = Hold(task, row, status, gpu_groups, left=task.hold, new_groups=new)
+        zones = self._session.zones(task, row, is_promise=verb is Verb.PIPELINE)
+        task.hold = Hold(task, row, status, gpu_groups, left=task.hold, new_groups=new, zones=zones)
         self._session.note(task.hold)
         task.node, task.gpu_groups = node.name, gpu_groups
         self._session.take(task, row)

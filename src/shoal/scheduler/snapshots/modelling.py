@@ -15,6 +15,8 @@ from shoal.api.meta import HasMetadata, Resource
 from shoal.api.scheduling_k8s_io import PRIORITY_CLASSES, PriorityClass
 from shoal.api.scheduling_run_ai import BIND_REQUESTS, POD_GROUPS, QUEUES
 from shoal.scheduler.configuration import EngineSetup, SchedulerOptions, configuration_of, engine_setup
+from shoal.scheduler.numa import NODE_RESOURCE_TOPOLOGIES
+from shoal.scheduler.numa import topology_of as zones_of_node
 from shoal.scheduler.snapshots.parameters import options_of_parameters
 from shoal.scheduler.snapshots.sections import NEEDED_SECTIONS
 from shoal.scheduler.snapshots.snapshot import Snapshot
@@ -51,6 +53,7 @@ def mirror_settings(options: SchedulerOptions, setup: EngineSetup) -> MirrorSett
         queue_key=options.queue_label_key,
         mig_label=options.mig_worker_label,
         filters=setup.filters,
+        reads_zones=setup.settings.numa is not None,
     )
 
 
@@ -80,6 +83,8 @@ def mirror_of(snapshot: Snapshot, settings: MirrorSettings, *, now: float) -> Mi
     for section, kind in NEEDED_SECTIONS.items():
         for needed in decoded(snapshot, section, NEEDED[kind]):
             noted.objects[kind, needed.metadata.namespace, needed.metadata.name] = needed
+    for one in decoded(snapshot, "nodeResourceTopologies", NODE_RESOURCE_TOPOLOGIES) if settings.reads_zones else ():
+        noted.zones[one.metadata.name] = zones_of_node(one)
     for pod in decoded(snapshot, "pods", PODS):
         noted.pods[pod.metadata.namespace, pod.metadata.name] = _as_far_as_told(pod, snapshot)
     for request in decoded(snapshot, "bindRequests", BIND_REQUESTS):

@@ -18,6 +18,7 @@ from shoal.kube import Manager
 from shoal.scheduler.explaining.places import in_order
 from shoal.scheduler.explaining.questions import CycleOutcome, Questions, Unanswered
 from shoal.scheduler.explaining.routes import Accepts, is_allowed, not_signed_in, refusal
+from shoal.scheduler.numa import NODE_RESOURCE_TOPOLOGIES
 from shoal.scheduler.session.session import Session
 from shoal.scheduler.snapshots.sections import NEEDED_SECTIONS
 from shoal.scheduler.snapshots.snapshot import Json
@@ -84,9 +85,10 @@ def job_order(session: Session) -> Json:
     return {"global_order": everybody, "queue_order": queues}
 
 
-def watched_sources(manager: Manager) -> dict[str, Source]:
-    """What the scheduler watches anyway, by section."""
+def watched_sources(manager: Manager, *, reads_zones: bool = False) -> dict[str, Source]:
+    """What the scheduler watches anyway, by section. ``reads_zones``: the NUMA zones of nodes too."""
     cache = manager.cache
+    zones = {"nodeResourceTopologies": cache.informer(NODE_RESOURCE_TOPOLOGIES).items} if reads_zones else {}
     return {
         "pods": cache.informer(PODS).items,
         "nodes": cache.informer(NODES).items,
@@ -96,4 +98,5 @@ def watched_sources(manager: Manager) -> dict[str, Source]:
         "priorityClasses": cache.informer(PRIORITY_CLASSES).items,
         "topologies": cache.informer(TOPOLOGIES).items,
         **{section: cache.informer(NEEDED[kind]).items for section, kind in NEEDED_SECTIONS.items()},
+        **zones,
     }

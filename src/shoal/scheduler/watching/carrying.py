@@ -28,6 +28,7 @@ from shoal.scheduler.binding.backoff import carried_failures
 from shoal.scheduler.binding.orders import takes_only_a_node
 from shoal.scheduler.model.jobs import Job
 from shoal.scheduler.model.tasks import Request
+from shoal.scheduler.numa import written_zones, zones_text
 from shoal.scheduler.session.session import Bind, Decision, Eviction, Promise
 from shoal.scheduler.watching.groups import Dialect, GangKey
 from shoal.scheduler.watching.mirror import Mirror
@@ -71,7 +72,13 @@ class Carrier:
             if pod is None:
                 continue
             if isinstance(decision, Bind):
-                self._mirror.assume(decision.task, decision.node, decision.gpu_groups, until=now + _CONFIRMED_WITHIN)
+                self._mirror.assume(
+                    decision.task,
+                    decision.node,
+                    decision.gpu_groups,
+                    until=now + _CONFIRMED_WITHIN,
+                    zones=decision.zones,
+                )
                 work.append(lambda bind=decision, pod=pod: self._bind(bind, pod))  # type: ignore[misc]
             elif isinstance(decision, Eviction):
                 work.append(lambda eviction=decision, pod=pod: self._evict(eviction, pod))  # type: ignore[misc]
@@ -122,6 +129,8 @@ class Carrier:
         """Binds a pod without an order; False where the server refuses, which is for the binder to deal with."""
         metadata = pod.metadata
         annotations = {names.RECEIVED_RESOURCE_TYPE: resource_type(bind.task.request)}
+        if bind.zones:
+            annotations[names.NUMA_PREDICTED] = zones_text(written_zones(bind.zones))
         try:
             await self._client.bind(
                 PODS, metadata.name, metadata.namespace, node=bind.node, uid=metadata.uid, annotations=annotations
@@ -190,6 +199,8 @@ def bind_request(
         spec["selectedGPUGroups"] = list(bind.gpu_groups)
     elif request.gpu.whole:
         spec["receivedGPU"] = {"count": request.gpu.whole, "portion": "1.00"}
+    if bind.zones:
+        spec["predictedNUMAZones"] = [{"zone": one.zone, "amount": one.amount} for one in written_zones(bind.zones)]
     metadata: dict[str, Any] = {
         "name": pod.metadata.name,
         "namespace": pod.metadata.namespace,

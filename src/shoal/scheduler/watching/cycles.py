@@ -166,6 +166,7 @@ class Cycles:
                 pods=mirror.pods,
                 shares=mirror.shares,
                 plugins=self._settings.plugins,
+                numa=mirror.numa(self._engine.numa),
             )
             try:
                 opened = time.perf_counter()

@@ -15,6 +15,7 @@ from shoal.api.meta.duration import InvalidDuration, parse_duration
 from shoal.scheduler.gpu_requests import NOTHING, GpuRequest, InvalidGpuRequest, gpu_request_of
 from shoal.scheduler.model.resources import ResourceNames
 from shoal.scheduler.model.tasks import ANYWHERE, Constraints, Request, Task
+from shoal.scheduler.numa import Demand, demand_of
 from shoal.scheduler.pod_requests import pod_requests
 from shoal.scheduler.resource_lists import ONE
 from shoal.scheduler.watching.needs import NO_NEED, Need
@@ -49,8 +50,9 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 class Kinds:
     """What pods ask for, and where they may go: one object for all that are alike."""
 
-    def __init__(self, resources: ResourceNames) -> None:
+    def __init__(self, resources: ResourceNames, *, reads_zones: bool = False) -> None:
         self._resources = resources
+        self._reads_zones = reads_zones
         self._requests: dict[Any, Request] = {}
         self._constraints: dict[tuple[bytes, frozenset[str] | None], Constraints] = {}
 
@@ -67,10 +69,11 @@ class Kinds:
             # The device that it holds is counted by those who share it.
             asked = {name: nano for name, nano in asked.items() if name not in names.GPUS}
             gpu = NOTHING
-        key = tuple(sorted(asked.items())), gpu, need.claimed_gpus, need.taken_gpus, need.attached
+        numa = demand_of(pod) if self._reads_zones else None
+        key = tuple(sorted(asked.items())), gpu, need.claimed_gpus, need.taken_gpus, need.attached, numa
         found = self._requests.get(key)
         if found is None:
-            found = self._requests[key] = _request(asked, gpu, need, self._resources)
+            found = self._requests[key] = _request(asked, gpu, need, self._resources, numa)
         return found, problem
 
     def constraints(
@@ -188,7 +191,9 @@ def _task_priority(text: str | None) -> int:
         return _NO_PRIORITY
 
 
-def _request(asked: Mapping[str, int], gpu: GpuRequest, need: Need, resources: ResourceNames) -> Request:
+def _request(
+    asked: Mapping[str, int], gpu: GpuRequest, need: Need, resources: ResourceNames, numa: Demand | None
+) -> Request:
     amounts = {"pods": 1.0, **{resource: float(count) for resource, count in need.attached}}
     for name, nano in asked.items():
         if name == "cpu":
@@ -204,6 +209,7 @@ def _request(asked: Mapping[str, int], gpu: GpuRequest, need: Need, resources: R
         gpu=gpu,
         claimed_gpus=need.claimed_gpus,
         is_best_effort=not asked and gpu.is_nothing and not need.claimed_gpus,
+        numa=numa,
     )
 
 

@@ -16,8 +16,8 @@ from shoal.api import kai_names as names
 from shoal.api.core import nodes as wire_nodes
 from shoal.api.core.pods import Pod
 from shoal.api.scheduling_run_ai import BindRequest
-from shoal.scheduler.binding.backoff import rests_until
-from shoal.scheduler.binding.orders import is_open
+from shoal.scheduler.binding.backoff import FAILED, rests_until
+from shoal.scheduler.binding.orders import is_for, is_open
 from shoal.scheduler.model.amounts import NONE
 from shoal.scheduler.model.cluster import Cluster, Topology
 from shoal.scheduler.model.jobs import Job, single_pod_set
@@ -26,6 +26,7 @@ from shoal.scheduler.model.queues import Queue
 from shoal.scheduler.model.resources import ResourceNames
 from shoal.scheduler.model.statuses import ACTIVE_USED, Status
 from shoal.scheduler.model.tasks import Task
+from shoal.scheduler.numa import NodeTopology, NumaSettings, NumaTable, Zones, noted_zones
 from shoal.scheduler.session.filters import Filters
 from shoal.scheduler.session.pod_index import PodIndex
 from shoal.scheduler.shares.tree import QueueTree
@@ -53,7 +54,7 @@ class Mirror:
     def __init__(self, settings: MirrorSettings) -> None:
         self.settings = settings
         self.resources = ResourceNames()
-        self.kinds = Kinds(self.resources)
+        self.kinds = Kinds(self.resources, reads_zones=settings.reads_zones)
         self.cluster = Cluster(nodes=Nodes((), self.resources))
         self._tally = Tally(self.cluster, full_hierarchy=settings.full_hierarchy)
         self._namespaces: dict[str, Mapping[str, str]] = {}
@@ -93,6 +94,8 @@ class Mirror:
             root=single_pod_set(0),
         )
         self._topologies: dict[str, Topology] = {}
+        self._zones: dict[str, NodeTopology] = {}
+        """The NUMA zones of nodes, by their names."""
         self._releasing: dict[Key, float] = {}
 
     @property
@@ -122,10 +125,22 @@ class Mirror:
         """A pod as it was last seen by the model."""
         return self._pods.get(key)
 
-    def assume(self, task: Task, node: str, gpu_groups: tuple[str, ...], *, until: float) -> None:
+    def numa(self, settings: NumaSettings | None) -> NumaTable | None:
+        """The NUMA zones of all nodes, for one cycle; None where nobody looks at them."""
+        if settings is None:
+            return None
+        return NumaTable(self.cluster.nodes, self._zones, settings, self._zones_of)
+
+    def _zones_of(self, task: Task) -> Zones:
+        pod, request, assumed = self._pods[task.key], self._requests.get(task.key), self._assumed.get(task.key)
+        is_ordered = request is not None and request.status.phase != FAILED and is_for(request, pod)
+        ordered = request.spec.predicted_numa_zones if request is not None and is_ordered else []
+        return noted_zones(pod, ordered, () if assumed is None else assumed.zones)
+
+    def assume(self, task: Task, node: str, gpu_groups: tuple[str, ...], *, until: float, zones: Zones = ()) -> None:
         """A pod got a place: it holds it from now on, until the cluster shows it or the time is over."""
         before = self._requests.get(task.key)
-        self._assumed[task.key] = Assumption(node, gpu_groups, until, before.metadata.uid if before else "")
+        self._assumed[task.key] = Assumption(node, gpu_groups, until, before.metadata.uid if before else "", zones)
         self._settle(task, self._pods[task.key], 0.0)
 
     def forget(self, task: Task) -> None:
@@ -161,6 +176,11 @@ class Mirror:
             else:
                 self._topologies[name] = topology
         self.cluster.topologies = self._topologies
+        for name, zones in noted.zones.items():
+            if zones is None:
+                self._zones.pop(name, None)
+            else:
+                self._zones[name] = zones
         for key, request in noted.requests.items():
             self._see_request(key, request, now)
         for named, seat in noted.seats.items():

@@ -12,6 +12,7 @@ from shoal.api.scheduling_run_ai import BindRequest
 from shoal.scheduler.model.cluster import Topology
 from shoal.scheduler.model.jobs import Job
 from shoal.scheduler.model.queues import Queue
+from shoal.scheduler.numa import NodeTopology
 from shoal.scheduler.watching.groups import GangKey, Seat
 from shoal.scheduler.watching.needs import ObjectKey
 
@@ -30,6 +31,8 @@ class Noted:
     topologies: dict[str, Topology | None] = field(default_factory=dict)
     objects: dict[ObjectKey, Any | None] = field(default_factory=dict)
     """What pods need: ConfigMaps, claims, volumes, devices; and the namespaces that they are in."""
+    zones: dict[str, NodeTopology | None] = field(default_factory=dict)
+    """The NUMA zones of nodes."""
     tellers: dict[str, Callable[[], None]] = field(default_factory=dict)
     """Those who note something more when the model is about to catch up: what is cheaper to find out once for many."""
 
@@ -43,5 +46,6 @@ class Noted:
             or self.requests
             or self.topologies
             or self.objects
+            or self.zones
             or self.tellers
         )

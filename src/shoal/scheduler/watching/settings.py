@@ -30,6 +30,8 @@ class MirrorSettings:
     queue_key: str = names.QUEUE
     mig_label: str = names.MIG_WORKER
     filters: FilterSettings = FilterSettings()
+    reads_zones: bool = False
+    """Whether the NUMA zones of nodes are looked at, and what pods ask of them."""
 
     def is_of_pool(self, labels: Mapping[str, str]) -> bool:
         """Whether something with these labels belongs to the nodes that this scheduler looks after."""

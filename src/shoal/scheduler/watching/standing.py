@@ -9,6 +9,7 @@ from shoal.api.core.pods import Pod
 from shoal.api.scheduling_run_ai import BindRequest
 from shoal.scheduler.binding.orders import is_for, is_open
 from shoal.scheduler.model.statuses import Status
+from shoal.scheduler.numa import Zones
 from shoal.scheduler.watching.kinds import gpu_groups_of, seconds
 
 
@@ -21,6 +22,8 @@ class Assumption:
     until: float
     earlier_request: str = ""
     """The uid of the BindRequest that the pod had when it got the place: news of that one confirm nothing."""
+    zones: Zones = ()
+    """The NUMA zones that it is expected on."""
 
 
 class Standing(NamedTuple):

@@ -19,6 +19,8 @@ from shoal.api.scheduling_k8s_io import PRIORITY_CLASSES
 from shoal.api.scheduling_run_ai import BIND_REQUESTS, POD_GROUPS, QUEUES, BindRequest, PodGroup, Queue
 from shoal.api.storage import CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES
 from shoal.kube import Change, Manager
+from shoal.scheduler.numa import NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology
+from shoal.scheduler.numa import topology_of as zones_of_node
 from shoal.scheduler.watching.groups import Dialect, GangKey
 from shoal.scheduler.watching.mirror import Mirror
 from shoal.scheduler.watching.needs import Kind
@@ -58,6 +60,8 @@ class Watches:
         cache.informer(BIND_REQUESTS).subscribe(self._request)
         for kind, resource in NEEDED.items():
             cache.informer(resource).subscribe(partial(self._object, kind))
+        if mirror.settings.reads_zones:
+            cache.informer(NODE_RESOURCE_TOPOLOGIES).subscribe(self._zones)
         cache.informer(PODS).subscribe(self._pod)
 
     def _node(self, change: Change[Node]) -> None:
@@ -102,6 +106,12 @@ class Watches:
         metadata = change.latest.metadata
         self._mirror.noted.pods[metadata.namespace, metadata.name] = change.after
         self._wake()
+
+    def _zones(self, change: Change[NodeResourceTopology]) -> None:
+        before, after = (None if one is None else zones_of_node(one) for one in (change.before, change.after))
+        if before != after:
+            self._mirror.noted.zones[change.latest.metadata.name] = after
+            self._wake()
 
     def _object(self, kind: Kind, change: Change[HasMetadata]) -> None:
         before, after = change.before, change.after

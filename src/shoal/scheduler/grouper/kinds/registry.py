@@ -9,6 +9,7 @@ from shoal.scheduler.grouper.case import Case
 from shoal.scheduler.grouper.fields import group_kind
 from shoal.scheduler.grouper.kinds.grove import pod_clique_set, pod_gang_beside
 from shoal.scheduler.grouper.kinds.jobset import job_set
+from shoal.scheduler.grouper.kinds.karta import karta
 from shoal.scheduler.grouper.kinds.knative import knative_service
 from shoal.scheduler.grouper.kinds.kubeflow import mpi_job, roles
 from shoal.scheduler.grouper.kinds.leader_worker_set import leader_worker_set
@@ -63,7 +64,7 @@ RULES: Final[Mapping[GroupKind, Rule]] = {
     ("tekton.dev", "TaskRun"): anything,
     ("workspace.devfile.io", "DevWorkspace"): anything,
 }
-"""By group and kind of the topmost owner; every other kind is treated as ``anything``."""
+"""By group and kind of the topmost owner; every other kind is grouped as a definition says, or as ``anything``."""
 
 SKIPPED: Final = frozenset(
     {
@@ -125,4 +126,7 @@ def beside(case: Case) -> Reference | None:
 def wanted_group(case: Case) -> GroupWanted:
     """The group of a pod, by the rule of its ``subject``; raises Ungroupable where there can be none."""
     case = subject(case)
-    return RULES.get(group_kind(case.top), anything)(case)
+    if rule := RULES.get(group_kind(case.top)):
+        return rule(case)
+    definition = case.facts.definitions.get((case.top["apiVersion"], case.top["kind"]))
+    return anything(case) if definition is None else karta(case, definition)
