@@ -24,7 +24,9 @@ class Coscheduling(Backend):
     scheduler_names = frozenset({"scheduler-plugins-scheduler"})
     kinds = (POD_GROUPS,)
 
-    def translate(self, gang: PodGang, owner: PodCliqueSet, served: frozenset[Resource[Document]]) -> Iterable[Wanted]:
+    def translate(
+        self, gang: PodGang, owner: PodCliqueSet | None, served: frozenset[Resource[Document]]
+    ) -> Iterable[Wanted]:
         """What should be there; it is owned by the gang, kept as it is said here, and removed when it is not."""
         minimum = sum(group.min_replicas for group in gang.spec.pod_groups)
         spec = {"minMember": minimum, "scheduleTimeoutSeconds": 60}

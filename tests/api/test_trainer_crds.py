@@ -29,6 +29,7 @@ ERRORS = "ours: upstream tells of a failed reconcile in an event alone"
 POD_SPEC = "v1alpha1.spec.template.spec.replicatedJobs[].template.spec.template.spec"
 RUNTIME = [
     Intended("v1alpha1.spec.podGroupPolicy.kai", "field", GANGS),
+    Intended("v1alpha1.spec.podGroupPolicy.podGang", "field", GANGS),
     Intended("v1alpha1.spec.template.spec.replicatedJobs[].replicas", "minimum", JOB_SETS),
     Intended(f"{POD_SPEC}.workloadRef", "field", OLDER),
 ]

@@ -9,13 +9,11 @@ import pytest
 from shoal.api.jobset import JobSetStatus, ReplicatedJobStatus
 from shoal.api.meta import Condition
 from shoal.api.trainer import JobStatus, LastError, TrainJobStatus
-from shoal.kube import Key
 from shoal.training.jobset.urgency import patience_with as job_set_patience
-from shoal.training.patience import AT_FIRST, LATER, SOON, Patience
+from shoal.training.patience import AT_FIRST, LATER, SOON
 from shoal.training.status import patience_with as train_job_patience
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
-KEY = Key("default", "demo")
 ENDED = Condition(type="Completed", status="True", reason="AllJobsCompleted", message="m", last_transition_time=NOW)
 
 
@@ -69,38 +67,3 @@ def test_of_a_train_job_counters_wait_and_decisions_do_not(
     before: TrainJobStatus, after: TrainJobStatus, wanted: float
 ) -> None:
     assert train_job_patience(before, after) == wanted
-
-
-def test_news_waits_from_when_it_was_first_there() -> None:
-    moment = 10.0
-    patience = Patience(clock=lambda: moment)
-    assert patience.left(KEY, 1.0) == 1.0
-    moment = 10.75
-    assert patience.left(KEY, 1.0) == 0.25
-    moment = 11.0
-    assert patience.left(KEY, 1.0) == 0
-    assert patience.left(KEY, 1.0) == 1.0  # what comes after it was told waits anew
-
-
-def test_news_of_another_step_waits_for_the_next_one_and_never_for_good() -> None:
-    moment = 10.0
-    patience = Patience(clock=lambda: moment)
-    assert patience.left(KEY, 30.0) == 30.0
-    moment = 35.0
-    assert patience.left(KEY, 5.0) == 5.0  # as it would if nothing had waited before
-    moment = 36.0
-    assert patience.left(KEY, 1.0) == 1.0
-    moment = 36.5
-    assert patience.left(KEY, 5.0) == 4.5  # what goes back and forth does not begin again each time
-    assert patience.left(KEY, 1.0) == 0.5
-    moment = 37.0
-    assert patience.left(KEY, 1.0) == 0
-
-
-def test_what_was_told_with_something_else_waits_no_longer() -> None:
-    moment = 10.0
-    patience = Patience(clock=lambda: moment)
-    patience.left(KEY, 1.0)
-    patience.forget(KEY)
-    moment = 10.75
-    assert patience.left(KEY, 1.0) == 1.0

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import msgspec
 
 from shoal.api.crd import Column, CustomResource, Int32, Version, field_schema
-from shoal.api.grove.names import SCHEDULER_GROUP
+from shoal.api.grove.names import (
+    MANAGED_BY_LABEL,
+    MANAGER,
+    PODS_CARRY_ANNOTATION,
+    SCHEDULER_GROUP,
+    SCHEDULER_NAME_LABEL,
+)
 from shoal.api.meta import Condition, Object, Resource, Wire
 
 INITIALIZED, SCHEDULED, READY, UNHEALTHY = "Initialized", "Scheduled", "Ready", "Unhealthy"
@@ -87,6 +94,34 @@ class PodGang(Object, frozen=True, kw_only=True):
 
     spec: Annotated[PodGangSpec, field_schema("What starts together.", required=True)] = PodGangSpec()
     status: Annotated[PodGangStatus, field_schema("How far it is.")] = PodGangStatus()
+
+
+def is_guest(gang: PodGang) -> bool:
+    """Whether a gang was made by somebody else than a PodCliqueSet's controllers, and asks them to look after it."""
+    labels = gang.metadata.labels
+    return SCHEDULER_NAME_LABEL in labels and labels.get(MANAGED_BY_LABEL) != MANAGER
+
+
+class PodFields(Wire, frozen=True, kw_only=True):
+    """What pods of a role carry so that their scheduler counts them."""
+
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    spec: dict[str, Any] = {}
+    """Fields of the pod's spec."""
+
+
+def written_pod_fields(fields: Mapping[str, PodFields]) -> str:
+    """What the pods of a gang carry, role by role, as the gang's annotation ``grove.io/pods-carry`` says it."""
+    return msgspec.json.encode(fields, order="sorted").decode()
+
+
+def pod_fields(annotations: Mapping[str, str]) -> dict[str, PodFields]:
+    """What the pods of a gang carry, role by role, by the gang's annotations; empty where nobody has said so yet."""
+    try:
+        return msgspec.json.decode(annotations.get(PODS_CARRY_ANNOTATION, "{}"), type=dict[str, PodFields])
+    except msgspec.MsgspecError:
+        return {}  # somebody else's words, which are put right
 
 
 POD_GANGS = Resource(type=PodGang, group=SCHEDULER_GROUP, version="v1alpha1", kind="PodGang", plural="podgangs")

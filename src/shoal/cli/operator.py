@@ -31,7 +31,8 @@ EXAMPLES = {
     "shoal crds | kubectl apply --server-side -f -": "Install the kinds first",
 }
 
-_MANAGED = "app.kubernetes.io/managed-by=grove-operator"
+_IN_GANGS = "grove.io/podgang"
+"""The pods that the controllers of gangs look at: all that name a gang."""
 
 
 class Part(enum.StrEnum):
@@ -129,7 +130,7 @@ async def _add_gangs(manager: Manager, configuration: OperatorConfiguration | No
     from shoal.gangs.compute_domains import check_compute_domains  # noqa: PLC0415
     from shoal.gangs.everything import add_gangs  # noqa: PLC0415
 
-    settings = gang_settings(configuration, namespace=namespace, pod_selector=_MANAGED)
+    settings = gang_settings(configuration, namespace=namespace, pod_selector=_IN_GANGS)
     await check_compute_domains(manager.client, settings)
     add_gangs(manager, settings)
 

@@ -49,6 +49,11 @@ class PlannedGang:
     group_replica: int = 0
     group_template: ScalingGroupTemplate | None = None
 
+    @property
+    def minimums(self) -> dict[str, int]:
+        """How many pods of each clique must start together."""
+        return {clique.name: clique.template.spec.minimum for clique in self.cliques}
+
 
 def group_of(pcs: PodCliqueSet, clique_name: str) -> ScalingGroupTemplate | None:
     """The scaling group that a clique of the template is in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
@@ -146,20 +146,32 @@ class Cache:
             return False
         return True
 
+    def selecting(self, place: Place) -> Iterable[Informer[Any]]:
+        """The informers of a kind that select some of its objects."""
+        return [informer for informer in self._of_kind.get(place, ()) if informer.is_selective]
+
     def _unseen(self, writes: WriteLog) -> Iterator[Callable[[], Awaitable[None]]]:
-        """How to wait for each of the writes that an informer can see and has not seen yet."""
-        places = {place for place, _ in writes.versions} | {deleted.place for deleted in writes.deletions}
-        for informer in [informer for place in places for informer in self._of_kind.get(place, ())]:
-            place = informer.place
-            if informer.is_selective or not informer.is_vital:
-                # What this process wrote may lie outside a selection and never arrive here.
-                continue
-            # Copies: a task that the reconcile left behind may still be writing.
-            for (written, namespace), version in list(writes.versions.items()):
-                if written == place and informer.namespace in ("", namespace) and not informer.has_seen(version):
+        """How to wait for each of the writes that an informer can see and has not seen yet.
+
+        What appears comes first: an object that was made and is gone again has to be held before it can be let go of.
+        """
+        # Copies: a task that the reconcile left behind may still be writing.
+        for (place, namespace), version in list(writes.versions.items()):
+            for informer in self._vital(place, namespace):
+                if not informer.is_selective and not informer.has_seen(version):
                     yield partial(informer.wait_for_version, version)
-            for deleted in list(writes.deletions):
-                if deleted.place != place or informer.namespace not in ("", deleted.namespace):
-                    continue
+        for informer, version in list(writes.selected.items()):
+            if informer.is_vital and not informer.has_seen(version):
+                yield partial(informer.wait_for_version, version)
+        for informer, written in list(writes.unselected):
+            if informer.is_vital and not informer.shows_departure(written):
+                yield partial(informer.wait_for_departure, written)
+        for deleted in list(writes.deletions):
+            for informer in self._vital(deleted.place, deleted.namespace):
                 if not informer.shows_deletion(deleted):
                     yield partial(informer.wait_for_deletion, deleted)
+
+    def _vital(self, place: Place, namespace: str) -> list[Informer[Any]]:
+        """The informers that hold objects of a kind and namespace, as far as they are waited for."""
+        informers = self._of_kind.get(place, ())
+        return [one for one in informers if one.is_vital and one.namespace in ("", namespace)]

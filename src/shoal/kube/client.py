@@ -43,6 +43,8 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 _TWICE_SAFE = frozenset({"GET", "PUT", "DELETE"})
 _TWICE_SAFE_PATCHES = frozenset({APPLY, MERGE, STRATEGIC})
+_OF_THE_OBJECT = frozenset({"", "status"})
+"""Where a write is answered with the whole object; a scale, say, has none of its labels."""
 PAGE = 500
 
 
@@ -201,8 +203,8 @@ class Client:
     ) -> T:
         """Creates an object; ``metadata.generateName`` lets the server finish its name."""
         query = options(field_manager=field_manager, field_validation=field_validation, dry_run=dry_run)
-        content = encode(resource, body)
-        return self._written(resource, await self._call("POST", resource.path(namespace), query=query, body=content))
+        answer = await self._call("POST", resource.path(namespace), query=query, body=encode(resource, body))
+        return self._written(resource, answer, query)
 
     async def update(
         self, resource: Resource[T], body: Body, namespace: str = "", *, name: str, subresource: str = "",
@@ -211,7 +213,8 @@ class Client:
         """Replaces a whole object. Only for kinds of which we know every field: others are patched or applied."""
         query = options(field_manager=field_manager, dry_run=dry_run)
         path = resource.path(namespace, name, subresource)
-        return self._written(resource, await self._call("PUT", path, query=query, body=encode(resource, body)))
+        answer = await self._call("PUT", path, query=query, body=encode(resource, body))
+        return self._written(resource, answer, query, subresource)
 
     async def apply(
         self, resource: Resource[T], body: Body, namespace: str = "", *, name: str, field_manager: str,
@@ -356,9 +359,10 @@ class Client:
 
     # How a request is sent
 
-    def _written(self, resource: Resource[T], body: bytes) -> T:
+    def _written(self, resource: Resource[T], body: bytes, query: Mapping[str, str], subresource: str = "") -> T:
         written = resource.decode(body)
-        freshness.note_write(resource, written.metadata)
+        if "dryRun" not in query:
+            freshness.note_write(resource, written.metadata, body if subresource in _OF_THE_OBJECT else None)
         return written
 
     async def _patch(
@@ -373,7 +377,7 @@ class Client:
     ) -> T:
         path = resource.path(namespace, name, subresource)
         answer = await self._call("PATCH", path, query=query, body=body, content_type=content_type)
-        return self._written(resource, answer)
+        return self._written(resource, answer, query, subresource)
 
     async def _call(
         self,

@@ -198,7 +198,7 @@ class Controller:
                 key, priority = await wired.queue.get()
             except ShutDown:
                 return
-            writes = WriteLog()
+            writes = WriteLog(wired.cache.selecting)
             try:
                 # A worker is a task, and so has a context of its own that need not be tidied up.
                 bind_contextvars(controller=self.name, object=str(key), reconcile_id=_reconcile_id())

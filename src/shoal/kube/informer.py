@@ -21,8 +21,9 @@ import structlog
 from shoal.api.meta.objects import HasMetadata
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube.client import Client
-from shoal.kube.freshness import Deleted, place_of
+from shoal.kube.freshness import Deleted, Written, place_of
 from shoal.kube.reflector import Pace, Reflector
+from shoal.kube.selection import Selection
 from shoal.kube.store import IndexFunction, Key, Store, key_of
 from shoal.kube.watch import EventType, WatchEvent
 
@@ -73,6 +74,7 @@ class Informer(Generic[T]):
         self.namespace = namespace
         self.is_vital = is_vital
         self.is_selective = bool(label_selector or field_selector)
+        self.selection = Selection.of(label_selector, field_selector)
         self.store: Store[T] = Store()
         self.undecodable: dict[Key, DecodeError] = {}
         self._listeners: list[Listener[T]] = []
@@ -165,6 +167,15 @@ class Informer(Generic[T]):
     async def wait_for_version(self, version: int) -> None:
         """Waits until everything up to a resource version has been seen."""
         await self._wait(lambda: self.has_seen(version))
+
+    def shows_departure(self, written: Written) -> bool:
+        """Whether an object that lies outside of the selection since it was written is not held as it was before."""
+        held = self.store.get(Key(written.namespace, written.name))
+        return held is None or held.metadata.uid != written.uid or self.has_seen(written.version)
+
+    async def wait_for_departure(self, written: Written) -> None:
+        """Waits until an object is not held that lies outside of the selection since it was written."""
+        await self._wait(lambda: self.shows_departure(written))
 
     def shows_deletion(self, deleted: Deleted) -> bool:
         """Whether a deletion that was asked for shows: gone, replaced, or marked as going."""

@@ -14,7 +14,7 @@ from shoal.api.trainer import TRAIN_JOBS, TrainJob, names
 from shoal.kube import Change, Foreign, Informer, Manager, NotFound, Watch
 from shoal.kube.changes import controlling_owner
 from shoal.kube.writer import with_owner
-from shoal.training.framework import Framework, Unbuildable, Wanted
+from shoal.training.framework import Framework, Seen, Unbuildable, Wanted
 
 TRAIN_JOB_LABEL = f"{names.GROUP}/trainjob-name"
 """On everything that is made for a TrainJob besides its JobSet, with the TrainJob's name."""
@@ -24,6 +24,10 @@ LOOK_AGAIN = 5.0
 
 class OnItsWayOut(Exception):
     """An object of the wanted name is going, and must be gone before it can be made anew."""
+
+
+class Waiting(Exception):
+    """An object cannot be made before something else comes about; says what, and what to do if it does not."""
 
 
 class Children:
@@ -59,6 +63,10 @@ class Children:
         """Deletes the object that runs pods, and the pods after it."""
         await self._writer.delete(self._runs.resource, found)
 
+    def seen(self, train_job: TrainJob) -> Seen:
+        """What is there of the kinds that plugins build, in a TrainJob's namespace."""
+        return lambda kind, name: self._informers[kind].get(name, train_job.metadata.namespace)
+
     async def find(self, resource: Resource[Any], train_job: TrainJob, name: str) -> Document | None:
         """An object of a TrainJob, or of somebody else under its name, as it is seen or else as it is on the server.
 
@@ -83,7 +91,10 @@ class Children:
         )
 
     async def keep(self, train_job: TrainJob, wanted: Wanted) -> None:
-        """Makes an object as it should be. Raises OnItsWayOut, Foreign, Unbuildable, and what the server answers."""
+        """Makes an object as it should be.
+
+        Raises OnItsWayOut, Waiting, Foreign, Unbuildable, and what the server answers.
+        """
         owner = _owner(train_job)
         is_runner = wanted.resource == self._runs.resource
         informer = self._runs if is_runner else self._informers[wanted.resource]
@@ -101,6 +112,8 @@ class Children:
                 raise Foreign(wanted.resource, seen, owner)
             if wanted.is_kept(seen):
                 return
+        if wanted.waits_for:
+            raise Waiting(wanted.waits_for)
         body = _identified(wanted.make(), train_job, wanted.name, is_labelled=not is_runner)
         await self._writer.apply(informer, body, owner=owner, initial=wanted.initial)
 

@@ -7,6 +7,7 @@ back, what is left to do.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -30,14 +31,14 @@ from shoal.kube import (
     Watch,
 )
 from shoal.kube.backoff import Backoff
+from shoal.kube.patience import Patience
 from shoal.kube.queue import RetryLimits
 from shoal.kube.store import key_of
-from shoal.training.children import LOOK_AGAIN, Children, OnItsWayOut
+from shoal.training.children import LOOK_AGAIN, Children, OnItsWayOut, Waiting
 from shoal.training.deadline import deadline, removal, seconds_until
 from shoal.training.framework import Framework, Outcome, Unbuildable, Wanted
 from shoal.training.framework.resources import pod_spec_of
 from shoal.training.metrics import TrainJobMetrics
-from shoal.training.patience import Patience
 from shoal.training.runtime_kinds import RuntimeKinds, read_runtime
 from shoal.training.settings import TrainingSettings
 from shoal.training.snapshot import read_snapshot, snapshot_text
@@ -54,6 +55,9 @@ log = structlog.get_logger("shoal.training")
 
 RETRIES = RetryLimits(backoff=Backoff(initial=0.005, cap=30.0))
 """What stands in the way may go away without a word: a quota, a missing runtime, a webhook that is down."""
+
+PATIENCE = 10.0
+"""Seconds for which a TrainJob waits for another controller before it says so."""
 
 LIMIT_RANGES = Resource(type=PartialObject, group="", version="v1", kind="LimitRange", plural="limitranges")
 RUNTIME_CLASSES = Resource(
@@ -99,6 +103,8 @@ class TrainJobs:
         self._metrics = TrainJobMetrics(manager.metrics.registry, self._jobs.items)
         self._runtimes: dict[Key, TrainingRuntimeSpec] = {}
         self._unsaid = Patience()
+        self._waiting: dict[Key, float] = {}
+        """Until when it is not told that a TrainJob waits for others."""
         self.children = Children(manager, framework)
         self.events = Recorder(manager.client, names.EVENT_SOURCE, calm=manager.calm)
 
@@ -108,6 +114,7 @@ class TrainJobs:
         if train_job is None or train_job.metadata.is_deleting:
             self._runtimes.pop(key, None)
             self._unsaid.forget(key)
+            self._waiting.pop(key, None)
             return None
         if train_job.spec.managed_by != names.MANAGED_BY:
             return None
@@ -119,23 +126,31 @@ class TrainJobs:
         if due is not None and moment > due:
             status = with_deadline_exceeded(train_job, status, moment)
         problem: Exception | None = None
-        is_awaited = False
+        awaited: float | None = None
         if kind is not None and not has_ended(status):
             try:
                 await self._make(train_job, kind)
             except Conflict:
                 raise  # a lost race is tried again at once, and nobody is told
             except OnItsWayOut:
-                is_awaited = True
+                awaited = LOOK_AGAIN
+            except Waiting as error:
+                awaited, problem = self._waited(key, error)
             except (ApiError, ReconcileError) as error:
                 problem = error
         later = await self._tell(train_job, with_error(status, _said(problem), moment), problem)
+        if awaited is not None:
+            return Requeue(after=awaited) if awaited else None
+        self._waiting.pop(key, None)
         if problem is not None:
             raise problem
-        if is_awaited:
-            return Requeue(after=LOOK_AGAIN)
         again = await self._end(train_job, status, seen, moment)
         return again if not later or (again is not None and again.after <= later) else Requeue(after=later)
+
+    def _waited(self, key: Key, error: Waiting) -> tuple[float, Exception | None]:
+        """The seconds for which it is nobody's fault that a TrainJob waits; after them, what it waits for."""
+        left = self._waiting.setdefault(key, time.monotonic() + PATIENCE) - time.monotonic()
+        return (left, None) if left > 0 else (0.0, error)
 
     async def _make(self, train_job: TrainJob, kind: Resource[Any]) -> None:
         """All objects, one after the other; the first that fails stops it."""
@@ -146,7 +161,7 @@ class TrainJobs:
     def _wanted(self, train_job: TrainJob, runtime: TrainingRuntimeSpec) -> list[Wanted]:
         """What plugins want; a fault of one of them is told like anything else that keeps the TrainJob from running."""
         try:
-            return self._framework.objects(train_job, runtime)
+            return self._framework.objects(train_job, runtime, self.children.seen(train_job))
         except Unbuildable:
             raise
         except Exception as error:

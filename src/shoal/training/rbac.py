@@ -24,6 +24,7 @@ TRAIN_JOB_RULES: tuple[Rule, ...] = (
     # Children block the deletion of their owner, which asks for this right.
     rule("trainer.kubeflow.org", ["trainjobs/finalizers"], ["update"]),
     rule("jobset.x-k8s.io", ["jobsets"], _WRITE),
+    rule("scheduler.grove.io", ["podgangs"], _WRITE),
     rule("", ["configmaps", "secrets"], _WRITE),
     rule("", ["events"], ["create", "patch", *_READ]),
     rule("", ["limitranges"], _READ),

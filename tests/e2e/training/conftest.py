@@ -103,13 +103,22 @@ def use_images(node: LocalNode, *parts: Part) -> None:
 
 def add_runtime_that_fails_fast(admin: AdminApi, namespace: str, *, like: str) -> None:
     """A runtime of a namespace whose nodes are tried once; those of others are restarted for minutes."""
+    add_runtime(admin, namespace, FAILS_FAST, like=like, job={"backoffLimit": 0})
+
+
+def add_runtime(
+    admin: AdminApi, namespace: str, name: str, *, like: str, job: Object | None = None, pod: Object | None = None
+) -> None:
+    """A runtime of a namespace that is like one of ours, with other fields of its Jobs or pods."""
     found: Object = json.loads(json.dumps(built_in_runtimes()[like]))
-    for job in found["spec"]["template"]["spec"]["replicatedJobs"]:
-        job["template"]["spec"]["backoffLimit"] = 0
+    for one in found["spec"]["template"]["spec"]["replicatedJobs"]:
+        spec = one["template"]["spec"]
+        spec.update(job or {})
+        spec["template"]["spec"].update(pod or {})
     runtime = {
         "apiVersion": found["apiVersion"],
         "kind": "TrainingRuntime",
-        "metadata": {"name": FAILS_FAST, "labels": found["metadata"]["labels"]},
+        "metadata": {"name": name, "labels": found["metadata"]["labels"]},
         "spec": found["spec"],
     }
     admin.request("POST", f"{TRAINER}/namespaces/{namespace}/trainingruntimes", runtime)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from shoal.cluster.kubernetes import AdminApi, Refused, Unreachable
-from tests.e2e.training.conftest import FAILS_FAST, TRAINER, add_runtime_that_fails_fast, condition, simulated
+from shoal.cluster.kubernetes import Refused, Unreachable
+from tests.e2e.training.conftest import FAILS_FAST, add_runtime_that_fails_fast, condition, simulated
+from tests.e2e.training.stage import WITHIN, Object, Stage, last_error
 from tests.support.kube_fixture import namespace_for
 from tests.support.shoal_up import Shoal
 from tests.support.waiting import wait_until
@@ -19,9 +18,7 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.timeout(240)
 
 ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
-WITHIN = 60.0
 MERGE = "application/merge-patch+json"
-Object = dict[str, Any]
 
 
 @pytest.fixture(scope="module", params=["embedded", ON_KUBE])
@@ -30,103 +27,10 @@ def shoal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield shoal
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A namespace in which training runs."""
-
-    admin: AdminApi
-    namespace: str
-
-    def path(self, kind: str, name: str = "") -> str:
-        group = {
-            "trainjobs": TRAINER,
-            "trainingruntimes": TRAINER,
-            "jobsets": "/apis/jobset.x-k8s.io/v1alpha2",
-            "jobs": "/apis/batch/v1",
-        }.get(kind, "/api/v1")
-        return f"{group}/namespaces/{self.namespace}/{kind}{f'/{name}' if name else ''}"
-
-    def get(self, kind: str, name: str) -> Object | None:
-        try:
-            found: Object = self.admin.request("GET", self.path(kind, name))
-        except Refused as refused:
-            if refused.status != 404:
-                raise
-            return None
-        return found
-
-    def all(self, kind: str) -> list[Object]:
-        found: list[Object] = self.admin.request("GET", self.path(kind))["items"]
-        return found
-
-    def delete(self, kind: str, name: str) -> None:
-        self.admin.request("DELETE", self.path(kind, name))
-
-    def submit(self, name: str, *, run_time: str = "2s", **spec: Any) -> None:
-        """A run of two nodes, each of which takes so long."""
-        pods = {"metadata": {"annotations": {"shoal.dev/sim-run-time": run_time}}}
-        job = {"name": "node", "template": {"spec": {"template": pods}}}
-        patch = {
-            "manager": "tests.shoal.dev/faults",
-            "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [job]}}},
-        }
-        self.admin.request(
-            "POST",
-            self.path("trainjobs"),
-            {
-                "apiVersion": "trainer.kubeflow.org/v1alpha1",
-                "kind": "TrainJob",
-                "metadata": {"name": name},
-                "spec": {
-                    "runtimeRef": {"name": "torch-distributed"},
-                    "trainer": {"numNodes": 2},
-                    "runtimePatches": [patch],
-                    **spec,
-                },
-            },
-        )
-
-    def job(self, name: str) -> Object:
-        found = self.get("trainjobs", name)
-        assert found is not None
-        return found
-
-    def until(self, name: str, holds: Callable[[Object], object], what: str) -> Object:
-        """A TrainJob, as soon as something holds for it."""
-        try:
-            wait_until(lambda: holds(self.job(name)), what, within=WITHIN)
-        except AssertionError as error:
-            raise AssertionError(f"{error}: {self.job(name).get('status')}\n{self.warnings()}") from None
-        return self.job(name)
-
-    def until_complete(self, name: str) -> Object:
-        return self.until(name, lambda job: condition(job, "Complete"), f"{name} to be complete")
-
-    def until_told(self, name: str, text: str) -> None:
-        """A TrainJob says what is in its way: in its status, and in an event that the Kubeflow SDK shows."""
-        self.until(name, lambda job: text in last_error(job), f"{name} to say {text!r}")
-        wait_until(
-            lambda: any(text in said for said in self.warnings(about=name)), f"an event of {name} to say {text!r}"
-        )
-
-    def warnings(self, *, about: str = "") -> list[str]:
-        """The messages of events that warn, of a kind that has no need of any other API to be seen."""
-        found = [event for event in self.all("events") if event["type"] == "Warning"]
-        return [
-            event["message"]
-            for event in found
-            if event.get("firstTimestamp") and about in ("", event["involvedObject"]["name"])
-        ]
-
-
 @pytest.fixture
 def stage(shoal: Shoal, request: pytest.FixtureRequest) -> Iterator[Stage]:
     with namespace_for(request.node.originalname, shoal.admin) as name:
         yield Stage(shoal.admin, name)
-
-
-def last_error(job: Object) -> str:
-    return str(job.get("status", {}).get("lastError", {}).get("message", ""))
 
 
 def test_a_job_set_that_somebody_deletes_is_made_again_and_the_run_ends_well(stage: Stage) -> None:

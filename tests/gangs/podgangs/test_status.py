@@ -36,7 +36,8 @@ def members(a: str, b: str, *, is_complete: bool = True) -> Members:
 
 def seen(found: Members, *, before: References | None = None, now: References | None = None) -> GangSeen:
     named = found.references if now is None else now
-    return GangSeen(gang=GANG, members=found, named_before=named if before is None else before, named_now=named)
+    before = named if before is None else before
+    return GangSeen(minimums=GANG.minimums, members=found, named_before=before, named_now=named)
 
 
 def told(status: PodGangStatus) -> tuple[str, str]:

@@ -9,18 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from shoal.api import jobset, scheduling_run_ai, trainer
+from shoal.api import jobset, scheduler_grove_io, scheduling_run_ai, trainer
 from shoal.cli.processes.api import define
 from shoal.cluster.apiserver.in_process import serve_in_process
 from tests.support.in_process_cluster import Cluster, in_process_cluster
 from tests.training.controller.stage import Stage
 
-KINDS = (*trainer.DEFINITIONS, *jobset.DEFINITIONS, *scheduling_run_ai.DEFINITIONS)
+KINDS = (
+    *trainer.DEFINITIONS,
+    *jobset.DEFINITIONS,
+    *scheduling_run_ai.DEFINITIONS,
+    *scheduler_grove_io.DEFINITIONS,
+)
 
 
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data of a server that has learned the kinds of Trainer, JobSet and KAI, which takes longest."""
+    """The data of a server that has learned the kinds of Trainer, JobSet, KAI and PodGangs, which takes longest."""
     folder = tmp_path_factory.mktemp("prepared") / "server"
 
     async def prepare() -> None:

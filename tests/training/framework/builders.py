@@ -8,7 +8,8 @@ import msgspec
 
 from shoal.api.jobset import JOB_SETS
 from shoal.api.trainer import TrainingRuntimeSpec, TrainJob, names
-from shoal.training.framework import Info, Wanted
+from shoal.training.framework import Info, Seen, Wanted
+from shoal.training.framework.info import nothing_seen
 from shoal.training.plugins import load_framework
 
 UID = "0c5d3f9a-1111-4222-8333-944455556666"
@@ -65,9 +66,9 @@ def info_of(train_job: TrainJob, runtime: TrainingRuntimeSpec) -> Info:
     return load_framework().info(train_job, runtime)
 
 
-def objects_of(train_job: TrainJob, runtime: TrainingRuntimeSpec) -> dict[str, Any]:
+def objects_of(train_job: TrainJob, runtime: TrainingRuntimeSpec, seen: Seen = nothing_seen) -> dict[str, Any]:
     """All objects that are wanted, by kind and name."""
-    wanted: list[Wanted] = load_framework().objects(train_job, runtime)
+    wanted: list[Wanted] = load_framework().objects(train_job, runtime, seen)
     return {f"{one.resource.kind}/{one.name}": msgspec.to_builtins(one.make()) for one in wanted}
 
 

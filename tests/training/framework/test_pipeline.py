@@ -17,7 +17,7 @@ from shoal.training.plugins import built_in, load_framework
 from shoal.training.plugins.jobset import JobSets
 from tests.training.framework.builders import a_runtime, a_train_job
 
-ORDER = ["PlainML", "Torch", "MPI", "JAX", "XGBoost", "Flux", "CoScheduling", "Volcano", "KAI", "JobSet"]
+ORDER = ["PlainML", "Torch", "MPI", "JAX", "XGBoost", "Flux", "CoScheduling", "Volcano", "KAI", "PodGang", "JobSet"]
 
 
 class Greeting(Plugin):
@@ -112,7 +112,7 @@ def test_a_plugin_that_is_no_use_is_left_out_and_stops_nobody(installed: Any, pl
 
 def test_each_kind_is_named_once() -> None:
     kinds = [kind.plural for kind in Framework(built_in()).kinds]
-    assert kinds == ["secrets", "configmaps", "podgroups", "podgroups", "podgroups"]
+    assert kinds == ["secrets", "configmaps", "podgroups", "podgroups", "podgroups", "podgangs"]
 
 
 def test_an_info_is_a_value() -> None:

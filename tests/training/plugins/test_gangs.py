@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, ClassVar
 
+import msgspec
 import pytest
 
+from shoal.api.meta import Document, Resource
 from shoal.api.scheduling_run_ai import POD_GROUPS
-from shoal.training.framework import Wanted
+from shoal.api.trainer import TRAIN_JOBS
+from shoal.training.framework import Seen, Wanted
 from shoal.training.plugins import load_framework
 from tests.training.framework.builders import (
     UID,
@@ -36,7 +40,7 @@ def staged(gang: Any, **fields: Any) -> Any:
 
 def wanted_groups(train_job: Any, runtime: Any) -> dict[str, Wanted]:
     wanted = load_framework().objects(train_job, runtime)
-    return {one.name: one for one in wanted if one.resource.kind == "PodGroup"}
+    return {one.name: one for one in wanted if one.resource.kind in ("PodGroup", "PodGang")}
 
 
 class TestCoscheduling:
@@ -165,7 +169,127 @@ class TestKai:
         assert template_of(made, "launcher")["metadata"]["annotations"]["pod-group-name"] == GANG
 
 
-@pytest.mark.parametrize("policy", ["coscheduling", "volcano", "kai"])
+def answered(**roles: Any) -> Seen:
+    """A cluster in which a controller of gangs has said what pods carry, role by role."""
+    reference = {"apiVersion": TRAIN_JOBS.api_version, "kind": "TrainJob", "name": "demo", "uid": UID}
+
+    def seen(kind: Resource[Document], name: str) -> Document | None:
+        fields = {role.replace("_", "-"): said for role, said in roles.items()}
+        annotations = {"grove.io/pods-carry": json.dumps(fields)}
+        owners = [{**reference, "controller": True}]
+        metadata = {"name": name, "namespace": "team", "annotations": annotations, "ownerReferences": owners}
+        return kind.decode(json.dumps({"metadata": metadata}).encode())
+
+    return seen
+
+
+class TestPodGang:
+    QUEUED: ClassVar = {"kai.scheduler/queue": "team-a"}
+
+    def test_a_queue_is_enough_where_pods_name_another_scheduler(self) -> None:
+        made = objects_of(a_train_job(labels=self.QUEUED), staged(None, pod={"schedulerName": "volcano"}))
+        assert [name for name in made if name.startswith("Pod")] == [
+            "PodGang/demo-dataset-initializer",
+            "PodGang/demo-model-initializer",
+            "PodGang/demo",
+        ]
+        assert made["PodGang/demo"] == {
+            "metadata": {"labels": {"kai.scheduler/queue": "team-a", "grove.io/scheduler-name": "volcano"}},
+            "spec": {"podgroups": [{"name": "demo-node", "minReplicas": 3, "podReferences": []}]},
+        }
+        assert made["PodGang/demo-dataset-initializer"]["spec"]["podgroups"] == [
+            {"name": "demo-dataset-initializer", "minReplicas": 1, "podReferences": []}
+        ]
+
+    @pytest.mark.parametrize("scheduler", ["", "kai-scheduler"])
+    def test_kai_is_told_without_a_detour(self, scheduler: str) -> None:
+        runtime = staged(None, pod={"schedulerName": scheduler} if scheduler else None)
+        assert not [one for one in objects_of(a_train_job(labels=self.QUEUED), runtime) if one.startswith("PodGang")]
+
+    def test_nothing_is_run_before_somebody_says_what_pods_carry(self) -> None:
+        *groups, job_set = load_framework().objects(a_train_job(), staged({"podGang": {}}))
+        assert job_set.waits_for.startswith(
+            "no controller of gangs has said yet what the pods of PodGang demo-dataset-"
+        )
+        assert not any(one.waits_for for one in groups)
+
+    def test_nor_before_it_is_said_for_all_of_them(self) -> None:
+        seen = answered(demo_node={}, demo_dataset_initializer={})
+        *_, job_set = load_framework().objects(a_train_job(), staged({"podGang": {}}), seen)
+        assert "PodGang demo-model-initializer carry" in job_set.waits_for
+
+    def test_pods_carry_what_is_said_of_their_role(self) -> None:
+        node = {
+            "labels": {"pod-group": "demo"},
+            "annotations": {"group": "demo"},
+            "spec": {"schedulerName": "acme", "schedulingGroup": {"podGroupName": "demo-node"}},
+        }
+        seen = answered(demo_node=node, demo_dataset_initializer={}, demo_model_initializer={})
+        made = objects_of(a_train_job(labels=self.QUEUED), staged({"podGang": {}}), seen)["JobSet/demo"]
+        assert template_of(made)["metadata"] == {
+            "labels": {
+                "kai.scheduler/queue": "team-a",
+                "grove.io/podgang": "demo",
+                "grove.io/podclique": "demo-node",
+                "pod-group": "demo",
+            },
+            "annotations": {"group": "demo"},
+        }
+        assert pod_of(made)["schedulerName"] == "acme"
+        assert pod_of(made)["schedulingGroup"] == {"podGroupName": "demo-node"}
+        assert template_of(made, "dataset-initializer")["metadata"]["labels"]["grove.io/podgang"] == (
+            "demo-dataset-initializer"
+        )
+        *_, job_set = load_framework().objects(a_train_job(), staged({"podGang": {}}), seen)
+        assert not job_set.waits_for
+
+    def test_what_a_gang_of_somebody_else_says_counts_for_nothing(self) -> None:
+        job = msgspec.structs.replace(
+            a_train_job(), metadata=msgspec.structs.replace(a_train_job().metadata, uid="another")
+        )
+        *_, job_set = load_framework().objects(job, a_runtime(gang={"podGang": {}}), answered(demo_node={}))
+        assert job_set.waits_for
+
+    SCHEDULERS: ClassVar[dict[str, tuple[Any, Any, str]]] = {
+        "the template's": ({"schedulerName": "volcano"}, {"schedulerName": "koord-scheduler"}, "volcano"),
+        "the policy's": ({}, {"schedulerName": "koord-scheduler"}, "koord-scheduler"),
+        "whichever is the usual one": ({}, {}, ""),
+    }
+
+    @pytest.mark.parametrize(("pod", "policy", "expected"), SCHEDULERS.values(), ids=SCHEDULERS)
+    def test_the_scheduler(self, pod: Any, policy: Any, expected: str) -> None:
+        made = objects_of(a_train_job(), a_runtime(a_trainer(pod=pod), gang={"podGang": policy}))
+        assert made["PodGang/demo"]["metadata"]["labels"]["grove.io/scheduler-name"] == expected
+
+    def test_what_the_train_job_says_of_its_gang(self) -> None:
+        job = a_train_job(labels={"priorityClassName": "build", "team": "vision", "grove.io/podgang": "x"})
+        annotations = {
+            "kai.scheduler/topology-required-placement": "rack",
+            "kai.scheduler/topology-preferred-placement": "host",
+        }
+        job = msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, annotations=annotations))
+        made = objects_of(job, a_runtime(gang={"podGang": {"queue": "policy"}}))["PodGang/demo"]
+        assert made["spec"]["priorityClassName"] == "build"
+        assert made["spec"]["topologyConstraint"] == {"packConstraint": {"required": "rack", "preferred": "host"}}
+        assert made["metadata"]["annotations"] == annotations
+        assert made["metadata"]["labels"] == {
+            "priorityClassName": "build",
+            "team": "vision",
+            "kai.scheduler/queue": "policy",
+            "grove.io/scheduler-name": "",
+        }
+
+    def test_a_launcher_that_waits_for_its_workers_never_holds_them_up(self) -> None:
+        launcher = a_job("launcher", ancestor="trainer", dependsOn=[{"name": "node", "status": "Ready"}])
+        runtime = a_runtime(a_job("node"), launcher, ml={"mpi": {}}, gang={"podGang": {}})
+        made = objects_of(a_train_job(trainer={"numNodes": 4}), runtime)["PodGang/demo"]
+        assert [(one["name"], one["minReplicas"]) for one in made["spec"]["podgroups"]] == [
+            ("demo-node", 4),
+            ("demo-launcher", 0),
+        ]
+
+
+@pytest.mark.parametrize("policy", ["coscheduling", "volcano", "kai", "podGang"])
 @pytest.mark.parametrize("suspend", [True, False], ids=["suspended", "running"])
 def test_a_group_that_is_there_is_written_only_while_the_train_job_is_suspended(policy: str, suspend: bool) -> None:
     groups = wanted_groups(a_train_job(suspend=suspend), staged({policy: {}}))

@@ -48,6 +48,7 @@ UNPROTECTED_ANNOTATION: Final = "grove.io/disable-managed-resource-protection"
 TRIGGER_ANNOTATION: Final = "grove.io/reconcile-trigger"
 TOPOLOGY_ANNOTATION: Final = "grove.io/topology-name"
 MNNVL_ANNOTATION: Final = "grove.io/mnnvl-group"
+PODS_CARRY_ANNOTATION: Final = "grove.io/pods-carry"
 
 GATE: Final = "grove.io/podgang-pending-creation"
 SET_FINALIZER: Final = "grove.io/podcliqueset.grove.io"

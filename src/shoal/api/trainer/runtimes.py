@@ -152,12 +152,22 @@ class KaiPolicy(Wire, frozen=True, kw_only=True):
     queue: Annotated[str, field_schema("The queue, unless a label of the TrainJob names another.", max_length=253)] = ""
 
 
+class PodGangPolicy(Wire, frozen=True, kw_only=True):
+    """A PodGang, for any scheduler that there is a backend of gangs for."""
+
+    queue: Annotated[str, field_schema("The queue, unless a label of the TrainJob names another.", max_length=253)] = ""
+    scheduler_name: Annotated[
+        str, field_schema("The scheduler, unless the pods' template names another.", max_length=63)
+    ] = ""
+
+
 class PodGroupPolicy(Wire, frozen=True, kw_only=True):
     """Who makes sure that all nodes start together."""
 
     coscheduling: Annotated[CoschedulingPolicy | None, field_schema("The coscheduling plugin.")] = None
     volcano: Annotated[VolcanoPolicy | None, field_schema("Volcano.")] = None
     kai: Annotated[KaiPolicy | None, field_schema("Shoal's own scheduler, or KAI's.")] = None
+    pod_gang: Annotated[PodGangPolicy | None, field_schema("Any scheduler with a backend of gangs.")] = None
 
 
 class RuntimeTemplate(Wire, frozen=True, kw_only=True):

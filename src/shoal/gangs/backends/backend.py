@@ -97,9 +97,12 @@ class Backend(Protocol):
         """All kinds that it may write, of which the cluster may serve some."""
 
     @abstractmethod
-    def translate(self, gang: PodGang, owner: PodCliqueSet, served: frozenset[Resource[Document]]) -> Iterable[Wanted]:
+    def translate(
+        self, gang: PodGang, owner: PodCliqueSet | None, served: frozenset[Resource[Document]]
+    ) -> Iterable[Wanted]:
         """What should be there for a gang, in kinds that are served, in the order in which it is made.
 
+        A gang that somebody else made than a set has no ``owner``; what there is to know is on the gang itself.
         Raises Untranslatable. What is wanted in a kind that is not served raises NotServed by itself.
         """
 

@@ -26,7 +26,7 @@ from shoal.api.meta import (
     remove_condition,
     set_condition,
 )
-from shoal.api.scheduler_grove_io import BACKEND_READY, PENDING, POD_GANGS, PodGang
+from shoal.api.scheduler_grove_io import BACKEND_READY, PENDING, POD_GANGS, PodGang, is_guest
 from shoal.gangs.backends.backend import Backend, FieldsDropped, Untranslatable, Wanted, require_served
 from shoal.gangs.backends.outcome import Outcome, refused, synced, told_by
 from shoal.gangs.backends.registry import Backends, informer_of, selector_of
@@ -156,7 +156,7 @@ class BackendController:
         if not self._is_ours(gang):
             await self._leave(gang, owner)
             return None
-        if owner is None:
+        if owner is None and not is_guest(gang):
             return None
         log.info("Processing PodGang with backend", backend=self._backend.name, podgang=str(key))
         gang = await self._mark(gang)
@@ -171,7 +171,7 @@ class BackendController:
         later = await self._tell(gang, outcome)
         return Requeue(after=later, priority=RESYNC) if later else None
 
-    async def _synchronize(self, gang: PodGang, owner: PodCliqueSet) -> Outcome:
+    async def _synchronize(self, gang: PodGang, owner: PodCliqueSet | None) -> Outcome:
         served = self._backends.served()
         wanted = list(self._backend.translate(gang, owner, served))
         reference = owner_reference(gang, POD_GANGS)

@@ -26,7 +26,9 @@ class DefaultScheduler(Backend):
         sorted({kind for version in VERSIONS for kind in version.kinds}, key=lambda kind: (kind.version, kind.plural))
     )
 
-    def translate(self, gang: PodGang, owner: PodCliqueSet, served: frozenset[Resource[Document]]) -> Iterable[Wanted]:
+    def translate(
+        self, gang: PodGang, owner: PodCliqueSet | None, served: frozenset[Resource[Document]]
+    ) -> Iterable[Wanted]:
         """The gang's Workload, and its PodGroups where the version has them."""
         version = newest(served)
         if version is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from shoal.api import kai_names
 from shoal.api.grove import PodCliqueSet, names
 from shoal.api.meta import Document, Resource
 from shoal.api.scheduler_grove_io import POD_GANGS, GangTopologyConstraint, PodGang
@@ -25,18 +26,9 @@ from shoal.gangs.backends.podgang import (
 )
 from shoal.kube.admission import FieldProblem, invalid
 
-SCHEDULER: Final = "kai-scheduler"
-DEFAULT_QUEUE: Final = "default-queue"
-QUEUE_KEY: Final = "kai.scheduler/queue"
-NODE_POOL_LABEL: Final = "kai.scheduler/node-pool"
-SUBGROUP_LABEL: Final = "kai.scheduler/subgroup-name"
-TOPOLOGY_ANNOTATION: Final = "kai.scheduler/topology"
-TOP_OWNER_ANNOTATION: Final = "kai.scheduler/top-owner-metadata"
-SKIP_GROUPER_ANNOTATION: Final = "kai.scheduler/skip-podgrouper"
-POD_GROUP_ANNOTATION: Final = "pod-group-name"
 MAPPING_FAILED: Final = "KAIBackendMappingFailed"
 
-_MOVABLE = (QUEUE_KEY, NODE_POOL_LABEL)
+_MOVABLE = (kai_names.QUEUE, kai_names.NODE_POOL)
 """Labels of a PodGroup that say where it waits; whoever moves it changes them."""
 
 
@@ -44,19 +36,21 @@ class Kai(Backend):
     """The backend of KAI-Scheduler, and of every scheduler that nobody knows."""
 
     name = "kai"
-    scheduler_names = frozenset({SCHEDULER, "grove-scheduler"})
+    scheduler_names = frozenset({kai_names.SCHEDULER, "grove-scheduler"})
     kinds = (POD_GROUPS.documents(),)
 
-    def translate(self, gang: PodGang, owner: PodCliqueSet, served: frozenset[Resource[Document]]) -> Iterable[Wanted]:
+    def translate(
+        self, gang: PodGang, owner: PodCliqueSet | None, served: frozenset[Resource[Document]]
+    ) -> Iterable[Wanted]:
         """The gang's PodGroup."""
         require_served(POD_GROUPS, served)
-        queue = queue_of(owner)
+        queue = queue_of(owner) if owner is not None else _queue_in(gang.metadata.labels, {}) or kai_names.DEFAULT_QUEUE
         labels = gang.metadata.labels
         annotations = {**copied_annotations(gang), **self.gang_marks(gang).annotations}
         metadata = {
             **identity(gang, pod_group_name(gang)),
             "labels": {key: value for key, value in labels.items() if key not in _MOVABLE},
-            "annotations": {**annotations, TOP_OWNER_ANNOTATION: _top_owner(gang)},
+            "annotations": {**annotations, kai_names.TOP_OWNER: _top_owner(gang)},
         }
         spec = {
             "minMember": minimum(gang),
@@ -72,19 +66,19 @@ class Kai(Backend):
     def marks(self, gang: PodGang, clique: str) -> Marks:
         """The PodGroup and the subgroup of a pod; KAI's own grouper leaves it alone."""
         return Marks(
-            labels={SUBGROUP_LABEL: clique},
-            annotations={SKIP_GROUPER_ANNOTATION: "true", POD_GROUP_ANNOTATION: pod_group_name(gang)},
+            labels={kai_names.SUBGROUP: clique},
+            annotations={kai_names.SKIP_GROUPER: "true", kai_names.POD_GROUP: pod_group_name(gang)},
         )
 
     def gang_marks(self, gang: PodGang) -> Marks:
         """KAI's own grouper leaves the gang alone."""
-        return Marks(annotations={SKIP_GROUPER_ANNOTATION: "true"})
+        return Marks(annotations={kai_names.SKIP_GROUPER: "true"})
 
     def pod_spec(
         self, spec: Mapping[str, Any], gang: PodGang, clique: str, served: frozenset[Resource[Document]]
     ) -> Mapping[str, Any]:
         """KAI, unless the pod names its scheduler."""
-        return with_scheduler(spec, SCHEDULER)
+        return with_scheduler(spec, kai_names.SCHEDULER)
 
     def problems(self, pcs: PodCliqueSet) -> Iterator[FieldProblem]:
         """A set waits in one queue."""
@@ -93,8 +87,8 @@ class Kai(Backend):
             queue = _queue_in(clique.labels, clique.annotations)
             chosen = chosen or queue
             if queue and queue != chosen:
-                kept = "labels" if clique.labels.get(QUEUE_KEY) else "annotations"
-                path = f"spec.template.cliques[{index}].{kept}[{QUEUE_KEY}]"
+                kept = "labels" if clique.labels.get(kai_names.QUEUE) else "annotations"
+                path = f"spec.template.cliques[{index}].{kept}[{kai_names.QUEUE}]"
                 yield invalid(path, queue, f"must be {chosen!r} as elsewhere in the set: a gang waits in one queue")
 
 
@@ -114,13 +108,13 @@ def queue_of(owner: PodCliqueSet) -> str:
         raise Untranslatable(
             MAPPING_FAILED,
             f"PodCliqueSet {owner.metadata.name} names several queues ({said}): "
-            f"leave one value of {QUEUE_KEY}, on the set or on its cliques",
+            f"leave one value of {kai_names.QUEUE}, on the set or on its cliques",
         )
-    return own or next(iter(named), DEFAULT_QUEUE)
+    return own or next(iter(named), kai_names.DEFAULT_QUEUE)
 
 
 def _queue_in(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
-    return labels.get(QUEUE_KEY) or annotations.get(QUEUE_KEY, "")
+    return labels.get(kai_names.QUEUE) or annotations.get(kai_names.QUEUE, "")
 
 
 def _sub_groups(gang: PodGang) -> Iterator[dict[str, Any]]:
@@ -156,12 +150,12 @@ def _constraint(gang: PodGang, constraint: GangTopologyConstraint | None) -> dic
     if not required and not preferred:
         return {}
     annotations = gang.metadata.annotations
-    topology = annotations.get(names.TOPOLOGY_ANNOTATION) or annotations.get(TOPOLOGY_ANNOTATION, "")
+    topology = annotations.get(names.TOPOLOGY_ANNOTATION) or annotations.get(kai_names.TOPOLOGY, "")
     if not topology:
         raise Untranslatable(
             MAPPING_FAILED,
             f"the gang asks for a topology and does not say which: set annotation {names.TOPOLOGY_ANNOTATION} or "
-            f"{TOPOLOGY_ANNOTATION} to the name of a Topology",
+            f"{kai_names.TOPOLOGY} to the name of a Topology",
         )
     return {
         "topology": topology,

@@ -75,7 +75,9 @@ class Koordinator(Backend):
             layers={**LAYERS, **said.topology_key_mappings},
         )
 
-    def translate(self, gang: PodGang, owner: PodCliqueSet, served: frozenset[Resource[Document]]) -> Iterator[Wanted]:
+    def translate(
+        self, gang: PodGang, owner: PodCliqueSet | None, served: frozenset[Resource[Document]]
+    ) -> Iterator[Wanted]:
         """A PodGroup for each clique of the gang."""
         require_served(POD_GROUPS, served)
         siblings = [f"{gang.metadata.namespace}/{_group_name(gang, group.name)}" for group in gang.spec.pod_groups]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from shoal.api.grove import names
 from shoal.api.meta import dns1123_label_problems
 from shoal.api.scheduler_grove_io import GangTopologyConstraint, PodGang
 from shoal.gangs.backends.backend import Untranslatable
 
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_ITS_OWN = ("kubectl.kubernetes.io/last-applied-configuration", names.PODS_CARRY_ANNOTATION)
 
 
 def required_key(constraint: GangTopologyConstraint | None) -> str:
@@ -33,8 +34,8 @@ def has_constraint(gang: PodGang) -> bool:
 
 
 def copied_annotations(gang: PodGang) -> dict[str, str]:
-    """The annotations of a gang, less kubectl's record of the whole object."""
-    return {key: value for key, value in gang.metadata.annotations.items() if key != _LAST_APPLIED}
+    """The annotations of a gang, less kubectl's record of the whole object and what its pods are told."""
+    return {key: value for key, value in gang.metadata.annotations.items() if key not in _ITS_OWN}
 
 
 def identity(gang: PodGang, name: str) -> dict[str, str]:
@@ -47,9 +48,9 @@ def minimum(gang: PodGang) -> int:
     return sum(group.min_replicas for group in gang.spec.pod_groups)
 
 
-def check_labels(names: Iterable[str], reason: str, what: str) -> None:
+def check_labels(groups: Iterable[str], reason: str, what: str) -> None:
     """Raises Untranslatable where a name of a group is no DNS label, as its scheduler demands."""
-    for name in names:
+    for name in groups:
         if problems := dns1123_label_problems(name):
             raise Untranslatable(reason, f"{what} {name!r} {problems[0]}: choose shorter names without dots")
 

@@ -76,6 +76,10 @@ class Backends:
         """The backend for pods of a scheduler: the default one where none is named, KAI for names nobody knows."""
         return self._names.get(scheduler_name, FALLBACK)
 
+    def named(self, name: str) -> Backend:
+        """The backend that a label of ours names."""
+        return self._backends[name]
+
     def of(self, gang: PodGang) -> Backend | None:
         """The backend that a gang's label names, if it is here."""
         return self._backends.get(gang.metadata.labels.get(names.SCHEDULER_BACKEND_LABEL, ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from shoal.api import kai_names
 from shoal.api.grove import PodCliqueSet, TopologyConstraint, names
 from shoal.api.meta import Document, Resource, dns1123_subdomain_problems
 from shoal.api.scheduler_grove_io import PodGang
@@ -30,7 +31,9 @@ class Volcano(Backend):
     scheduler_names = frozenset({SCHEDULER})
     kinds = (POD_GROUPS.documents(),)
 
-    def translate(self, gang: PodGang, owner: PodCliqueSet, served: frozenset[Resource[Document]]) -> Iterable[Wanted]:
+    def translate(
+        self, gang: PodGang, owner: PodCliqueSet | None, served: frozenset[Resource[Document]]
+    ) -> Iterable[Wanted]:
         """The gang's PodGroup."""
         if POD_GROUPS.documents() not in served:
             raise NotServed(
@@ -47,7 +50,7 @@ class Volcano(Backend):
         }
         spec = {
             "minMember": max(minimum(gang), 1),
-            "queue": gang.metadata.annotations.get(QUEUE_ANNOTATION) or _clique_queue(owner) or DEFAULT_QUEUE,
+            "queue": _queue(gang, owner),
             "priorityClassName": gang.spec.priority_class_name,
             "subGroupPolicy": [
                 {
@@ -87,6 +90,12 @@ class Volcano(Backend):
                 yield from (invalid(place, queue, problem) for problem in dns1123_subdomain_problems(queue))
             if queue and queue != chosen:
                 yield invalid(place, queue, f"must be {chosen!r} as elsewhere in the set: a gang waits in one queue")
+
+
+def _queue(gang: PodGang, owner: PodCliqueSet | None) -> str:
+    """The queue that the gang names, else its set's cliques; others name one as they would for any scheduler."""
+    named = _clique_queue(owner) if owner is not None else gang.metadata.labels.get(kai_names.QUEUE)
+    return gang.metadata.annotations.get(QUEUE_ANNOTATION) or named or DEFAULT_QUEUE
 
 
 def _clique_queue(owner: PodCliqueSet) -> str:

@@ -36,7 +36,6 @@ from shoal.gangs.cliques.membership import (
     own_pods,
     planned_clique,
 )
-from shoal.gangs.cliques.own_writes import OwnWrites
 from shoal.gangs.cliques.plan import sizing
 from shoal.gangs.cliques.pod_writes import Failures, PodWrites
 from shoal.gangs.cliques.pods import Mould, marks_of, wanted_pod
@@ -55,8 +54,6 @@ SOON = 0.5
 """Seconds after which a status is told that nobody waits for: most of them are superseded by then."""
 AT_FIRST = 3.0
 """The same for the first report of a clique: pods that start at once are told of once, when they have."""
-CATCH_UP = 0.1
-"""Seconds after which a clique is looked at again whose pods the cache does not show yet."""
 _REMEMBERED = 1000
 
 
@@ -138,8 +135,7 @@ class Cliques:
         self._backends = backends
         self._events = manager.events
         self._writer = manager.writer("grove-operator-cliques")
-        self._own_writes = OwnWrites(caches.pods)
-        self._pods = PodWrites(manager.client, self._writer, manager.events, self._own_writes)
+        self._pods = PodWrites(manager.client, self._writer, manager.events)
         self.claims = SharedClaims(manager, caches, self._writer)
         self._clock = clock
         self._due: dict[Key, float] = {}
@@ -154,8 +150,6 @@ class Cliques:
         pcs = self._caches.set_of(clique)
         if pcs is None or pcs.metadata.is_deleting:
             return None  # without its set nothing is to be made, and the garbage collector has it soon
-        if not self._own_writes.are_shown(key):
-            return Requeue(after=CATCH_UP)
         await self._writer.set_finalizer(POD_CLIQUES, clique, names.CLIQUE_FINALIZER)
         moment = now()
         failures = Failures()
@@ -324,7 +318,6 @@ class Cliques:
 
     async def _let_go(self, key: Key, clique: PodClique | None) -> None:
         """Forgets a clique; its pods are the garbage collector's."""
-        self._own_writes.forget(key)
         self._due.pop(key, None)
         if clique is not None:
             await self._writer.clear_finalizer(POD_CLIQUES, clique, names.CLIQUE_FINALIZER)

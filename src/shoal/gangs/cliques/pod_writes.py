@@ -14,10 +14,8 @@ from typing import Any, Final, TypeVar
 from shoal.api.core import PODS, Pod
 from shoal.api.grove import POD_CLIQUES, PodClique
 from shoal.api.meta import owner_reference
-from shoal.gangs.cliques.own_writes import OwnWrites
 from shoal.gangs.last_errors import GangError
 from shoal.kube import About, ApiError, Client, ConnectionFault, NotFound, Recorder, Writer
-from shoal.kube.store import key_of
 
 LARGEST_BATCH: Final = 64
 """At once, however well it goes: the server gains nothing from more."""
@@ -51,11 +49,10 @@ class Failures:
 class PodWrites:
     """Writes the pods of cliques, and tells of it in events on the clique."""
 
-    def __init__(self, client: Client, writer: Writer, events: Recorder, own_writes: OwnWrites) -> None:
+    def __init__(self, client: Client, writer: Writer, events: Recorder) -> None:
         self._client = client
         self._writer = writer
         self._events = events
-        self._own_writes = own_writes
 
     async def make(self, clique: PodClique, bodies: Sequence[Mapping[str, Any]], failures: Failures) -> list[Pod]:
         """Makes pods; those that were made. After a batch with a failure no further one begins."""
@@ -64,7 +61,6 @@ class PodWrites:
 
         async def make_one(body: Mapping[str, Any]) -> None:
             pod: Pod = await self._writer.create(PODS, body, owner=owner)
-            self._own_writes.wrote(key_of(clique), pod)
             made.append(pod)
 
         errors: list[Exception] = []
@@ -84,7 +80,6 @@ class PodWrites:
 
         async def delete_one(pod: Pod) -> None:
             await self._writer.delete(PODS, pod, propagation=None)
-            self._own_writes.deleted(key_of(clique), pod)
             gone.append(pod)
 
         for begun in range(0, len(pods), LARGEST_BATCH):
@@ -107,7 +102,6 @@ class PodWrites:
                 )
             except NotFound:
                 return  # its event is on the way
-            self._own_writes.wrote(key_of(clique), after)
             changed.append(after)
 
         for begun in range(0, len(patches), LARGEST_BATCH):

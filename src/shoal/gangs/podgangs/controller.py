@@ -6,11 +6,13 @@ on the size of the gang alone, never on that of the set.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
-from shoal.api.core import PODS, Pod, is_ready
+from shoal.api.core import PODS, Pod
 from shoal.api.grove import (
     POD_CLIQUE_SETS,
     POD_CLIQUES,
@@ -31,20 +33,23 @@ from shoal.api.meta import (
     owner_reference,
     set_condition,
 )
-from shoal.api.scheduler_grove_io import INITIALIZED, POD_GANGS, PodGang, PodGangStatus
+from shoal.api.scheduler_grove_io import INITIALIZED, POD_GANGS, PodGang, PodGangStatus, is_guest
 from shoal.gangs.backends.registry import Backends
 from shoal.gangs.caches import Caches
 from shoal.gangs.plan import PlannedGang
 from shoal.gangs.podgangs.contents import Contents, Topology, contents_of
+from shoal.gangs.podgangs.guests import change, corrections, guests, hospitality, is_up
 from shoal.gangs.podgangs.membership import Members, References, members_of, wanted_gang
-from shoal.gangs.podgangs.patience import AT_FIRST, RACE_LOST, SOON, Patience
+from shoal.gangs.podgangs.patience import AT_FIRST, RACE_LOST, SOON
 from shoal.gangs.podgangs.status import GangSeen, is_scheduled_pod, is_urgent, status_of
 from shoal.gangs.retries import RETRIES
 from shoal.gangs.settings import GangSettings
+from shoal.gangs.together import all_of, raise_all
 from shoal.gangs.topologies.levels import domain_keys, topology_name
 from shoal.gangs.versions import is_newer
 from shoal.kube import About, ApiError, Conflict, Controller, Foreign, Key, Manager, NotFound, Requeue, Watch
 from shoal.kube.changes import annotations_changed, any_of, field_changed, itself, labels_changed, spec_changed
+from shoal.kube.patience import Patience
 from shoal.kube.queue import RESYNC
 from shoal.kube.store import key_of
 
@@ -74,6 +79,7 @@ class PodGangs:
         self._caches = caches
         self._settings = settings
         self._backends = backends
+        self._client = manager.client
         self._documents = manager.cache.informer(POD_GANGS.documents())
         self._events = manager.events
         self._writer = manager.writer("grove-podgangs")
@@ -87,6 +93,8 @@ class PodGangs:
             return None  # it is made again, if it should be there, once it is gone
         cliques = self._caches.cliques_of_gang(key)
         planned = self._planned(key, gang, cliques)
+        if planned is None and gang is not None and is_guest(gang):
+            return await self._host(key, gang)
         if planned is None:
             self._patience.forget(key)
             self._unsaid.forget(key)
@@ -108,12 +116,38 @@ class PodGangs:
             backends=self._backends,
         )
         seen, before = await self._written(pcs, key, gang, contents)
-        picture = GangSeen(gang=wanted, members=members, named_before=named_before, named_now=named_now)
+        picture = GangSeen(minimums=wanted.minimums, members=members, named_before=named_before, named_now=named_now)
         is_news = named_now != named_before
         later = await self._tell(key, seen, before, status_of(before, picture, now()), at_once=is_news)
-        if later and not wait:
-            return Requeue(after=later, priority=RESYNC)
-        return Requeue(after=min(wait, later or wait)) if wait else None
+        return _again(wait, later)
+
+    async def _host(self, key: Key, gang: PodGang) -> Requeue | None:
+        """Looks after a gang of others: says what its pods carry, names them, and tells how far it is."""
+        members = guests(gang, self._caches.pods_of_gang(key))
+        given = hospitality(gang, self._backends, self._settings.default_scheduler)
+        named_before = _named_in(gang)
+        named_now, wait = self._named(key, gang, members)
+        if patch := change(gang, given, named_now):
+            metadata = gang.metadata
+            gang = await self._client.merge_patch(
+                POD_GANGS, metadata.name, patch, metadata.namespace, field_manager=self._writer.manager
+            )
+        minimums = {group.name: group.min_replicas for group in gang.spec.pod_groups}
+        picture = GangSeen(
+            minimums=minimums, members=members, named_before=named_before, named_now=named_now, is_up=is_up
+        )
+        status = status_of(gang.status, picture, now())
+        failures = await all_of("", (self._correct(*one) for one in corrections(given, members, named_now, status)))
+        later = await self._tell(key, gang, gang.status, status, at_once=named_now != named_before)
+        raise_all(failures)
+        return _again(wait, later)
+
+    async def _correct(self, pod: Pod, patch: list[dict[str, Any]]) -> None:
+        metadata = pod.metadata
+        with contextlib.suppress(NotFound):
+            await self._client.json_patch(
+                PODS, metadata.name, patch, metadata.namespace, field_manager=self._writer.manager
+            )
 
     def keys_of_set(self, pcs: PodCliqueSet) -> Iterable[Key]:
         """The gangs of a set that are there or could be."""
@@ -240,13 +274,20 @@ def gang_key(found: HasMetadata) -> Iterable[Key]:
     return (Key(found.metadata.namespace, name),) if name else ()
 
 
+def _again(wait: float, later: float) -> Requeue | None:
+    """When to look again: for pods that wait to be named, or else, at leisure, for a status that is not told yet."""
+    if later and not wait:
+        return Requeue(after=later, priority=RESYNC)
+    return Requeue(after=min(wait, later or wait)) if wait else None
+
+
 def _named_in(gang: PodGang | None) -> References:
     return {} if gang is None else {group.name: group.pod_references for group in gang.spec.pod_groups}
 
 
 def _what_matters(pod: Pod) -> tuple[object, ...]:
     metadata = pod.metadata
-    return (metadata.is_deleting, metadata.controller, is_scheduled_pod(pod), is_ready(pod), metadata.labels)
+    return (metadata.is_deleting, metadata.controller, is_scheduled_pod(pod), is_up(pod), metadata.labels)
 
 
 _pod_matters = field_changed(_what_matters)

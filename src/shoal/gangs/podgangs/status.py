@@ -25,7 +25,6 @@ from shoal.api.scheduler_grove_io import (
     UNHEALTHY,
     PodGangStatus,
 )
-from shoal.gangs.plan import PlannedGang
 from shoal.gangs.podgangs.membership import Members, References
 
 _ANSWERS: Final[Mapping[str, tuple[tuple[str, str], tuple[str, str]]]] = {
@@ -55,12 +54,15 @@ _SIGNALS: Final = (INITIALIZED, READY, UNHEALTHY)
 class GangSeen:
     """A gang and its pods, as they were seen."""
 
-    gang: PlannedGang
+    minimums: Mapping[str, int]
+    """How many pods of each clique must start together."""
     members: Members
     named_before: References
     """The pods that the PodGang named when it was read."""
     named_now: References
     """The pods that it names now."""
+    is_up: Callable[[Pod], bool] = is_ready
+    """Whether a pod does, or has done, what it is for."""
 
 
 def status_of(before: PodGangStatus, seen: GangSeen, now: datetime) -> PodGangStatus:
@@ -73,7 +75,7 @@ def status_of(before: PodGangStatus, seen: GangSeen, now: datetime) -> PodGangSt
     was_initialized = is_true(before.conditions, INITIALIZED)
     is_initialized = is_whole or (was_initialized and _has_survivors(seen))
     is_scheduled = _enough(seen, is_scheduled_pod)
-    is_running = _enough(seen, is_ready)
+    is_running = _enough(seen, seen.is_up)
     ran = is_true(before.conditions, READY) or is_true(before.conditions, UNHEALTHY)
     answers = {
         INITIALIZED: is_initialized,
@@ -113,6 +115,5 @@ def _enough(seen: GangSeen, holds: Callable[[Pod], bool]) -> bool:
     """Whether in each clique at least its minimum of pods are so."""
     pods: Mapping[str, Sequence[Pod]] = seen.members.pods
     return all(
-        sum(1 for pod in pods.get(clique.name, ()) if holds(pod)) >= clique.template.spec.minimum
-        for clique in seen.gang.cliques
+        sum(1 for pod in pods.get(clique, ()) if holds(pod)) >= minimum for clique, minimum in seen.minimums.items()
     )

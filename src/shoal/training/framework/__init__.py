@@ -5,7 +5,7 @@ from plugin to plugin in a fixed order and collects what they want to be there. 
 """
 
 from shoal.training.framework.gang import Gang, gang_of
-from shoal.training.framework.info import Container, Info, PodSet, TrainerOverrides
+from shoal.training.framework.info import Container, Info, PodSet, Seen, TrainerOverrides
 from shoal.training.framework.making import make_info
 from shoal.training.framework.pipeline import Framework
 from shoal.training.framework.plugin import Outcome, Plugin, Unbuildable, Wanted, wanted
@@ -20,6 +20,7 @@ __all__ = [
     "Outcome",
     "Plugin",
     "PodSet",
+    "Seen",
     "TrainerOverrides",
     "Unbuildable",
     "Wanted",

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from shoal.api.meta import Quantity
+from shoal.api.meta import Document, Quantity, Resource
 from shoal.api.trainer import MLPolicy, PodGroupPolicy, names
 from shoal.training.framework.resources import ancestor_of, pod_spec_of
 from shoal.training.framework.upserts import (
@@ -19,6 +20,15 @@ from shoal.training.framework.upserts import (
     upsert_ports,
     upsert_volumes,
 )
+
+Seen: TypeAlias = Callable[[Resource[Document], str], Document | None]
+"""An object of a kind, by its name, as it was last seen."""
+
+
+def nothing_seen(kind: Resource[Document], name: str) -> Document | None:
+    """Where nothing is there, or it does not matter."""
+    return None
+
 
 INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
@@ -80,7 +90,9 @@ class PodSet:
     annotations: Mapping[str, str] = field(default_factory=dict)
     """What the pods carry for their scheduler, over what their template says."""
     scheduler: str = ""
-    """The scheduler of the pods, unless their template names one."""
+    """The scheduler of the pods, which is that of their template where it names one."""
+    fields: Json = field(default_factory=dict)
+    """What else their spec says to their scheduler."""
     priority_class: str = ""
 
     @property
@@ -134,6 +146,10 @@ class Info:
     ml_policy: MLPolicy | None = None
     pod_group_policy: PodGroupPolicy | None = None
     trainer: TrainerOverrides = TrainerOverrides()
+    seen: Seen = nothing_seen
+    """What is there of the kinds that plugins build, in the TrainJob's namespace."""
+    waits_for: str = ""
+    """Why pods cannot be made yet, for people; empty where they can."""
 
     @property
     def trainer_set(self) -> PodSet | None:

@@ -7,13 +7,13 @@ from typing import Any
 
 from shoal.api.meta import QuantityString
 from shoal.api.trainer import MLPolicy, ResourcesPerNode, TrainingRuntimeSpec, TrainJob, names
-from shoal.training.framework.info import Container, Info, PodSet, TrainerOverrides
+from shoal.training.framework.info import Container, Info, PodSet, Seen, TrainerOverrides, nothing_seen
 from shoal.training.framework.resources import ancestor_of, canonical, pod_requests, pod_spec_of
 from shoal.training.framework.upserts import Json
 from shoal.training.patches import patched_template
 
 
-def make_info(train_job: TrainJob, runtime: TrainingRuntimeSpec) -> Info:
+def make_info(train_job: TrainJob, runtime: TrainingRuntimeSpec, seen: Seen = nothing_seen) -> Info:
     """A runtime as it applies to a TrainJob, before any plugin."""
     template = patched_template(runtime.template, train_job.spec.runtime_patches)
     metadata = template.metadata
@@ -30,6 +30,7 @@ def make_info(train_job: TrainJob, runtime: TrainingRuntimeSpec) -> Info:
         ml_policy=runtime.ml_policy,
         pod_group_policy=runtime.pod_group_policy,
         trainer=_overrides(train_job),
+        seen=seen,
     )
 
 
@@ -61,6 +62,7 @@ def _pod_set(replicated_job: Json, policy: MLPolicy | None) -> PodSet:
         volumes=tuple(pod_spec.get("volumes") or ()),
         requests=pod_requests(pod_spec),
         depends_on={one["name"]: one.get("status", "") for one in replicated_job.get("dependsOn") or ()},
+        scheduler=pod_spec.get("schedulerName") or "",
         priority_class=pod_spec.get("priorityClassName") or "",
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from shoal.api.meta import Document, Resource
 from shoal.api.trainer import TrainingRuntimeSpec, TrainJob
 from shoal.kube.admission import FieldProblem
-from shoal.training.framework.info import Info
+from shoal.training.framework.info import Info, Seen, nothing_seen
 from shoal.training.framework.making import make_info
 from shoal.training.framework.plugin import Outcome, Plugin, Wanted
 
@@ -39,9 +39,9 @@ class Framework:
         found = dict.fromkeys(kind for plugin in self.plugins for kind in plugin.kinds)
         return [kind for kind in found if kind != self.runs]
 
-    def info(self, train_job: TrainJob, runtime: TrainingRuntimeSpec) -> Info:
+    def info(self, train_job: TrainJob, runtime: TrainingRuntimeSpec, seen: Seen = nothing_seen) -> Info:
         """The runtime as it applies to a TrainJob, with all that plugins say of it. Raises Unbuildable."""
-        info = make_info(train_job, runtime)
+        info = make_info(train_job, runtime, seen)
         for plugin in self.plugins:
             info = plugin.enforce_ml_policy(info, train_job)
         for plugin in self.plugins:
@@ -52,9 +52,9 @@ class Framework:
             info = plugin.pre_build_sync(info, train_job)
         return info
 
-    def objects(self, train_job: TrainJob, runtime: TrainingRuntimeSpec) -> list[Wanted]:
+    def objects(self, train_job: TrainJob, runtime: TrainingRuntimeSpec, seen: Seen = nothing_seen) -> list[Wanted]:
         """What should be there for a TrainJob, in the order in which it is made. Raises Unbuildable."""
-        info = self.info(train_job, runtime)
+        info = self.info(train_job, runtime, seen)
         return [each for plugin in self.plugins for each in plugin.build(info, train_job)]
 
     def problems(self, old: TrainJob | None, new: TrainJob, runtime: TrainingRuntimeSpec) -> list[FieldProblem]:

@@ -51,6 +51,8 @@ class Wanted:
     """Whether an object that is there already is left as it is."""
     initial: Mapping[str, Any] | None = None
     """Fields that are set when it is made and belong to others from then on."""
+    waits_for: str = ""
+    """What must come about before it can be made or changed, for people."""
     unserved: str = ""
     """What to do where the cluster does not serve the kind."""
 

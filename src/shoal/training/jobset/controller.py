@@ -36,6 +36,7 @@ from shoal.kube import (
 )
 from shoal.kube.backoff import Backoff
 from shoal.kube.changes import controlling_owner
+from shoal.kube.patience import Patience
 from shoal.kube.queue import RetryLimits
 from shoal.kube.store import BY_OWNER, key_of
 from shoal.training.jobset.admission.defaults import defaulted
@@ -46,14 +47,11 @@ from shoal.training.jobset.plan import Plan, Resumption, Seen, Work, plan_of
 from shoal.training.jobset.settings import JobSetSettings
 from shoal.training.jobset.upstream import Upstream
 from shoal.training.jobset.urgency import patience_with
-from shoal.training.patience import Patience
 
 log = structlog.get_logger("shoal.training.jobset")
 
 AT_ONCE = 50
 """How many Jobs of one JobSet are made, or deleted, at a time."""
-CATCH_UP = 0.5
-"""Seconds after which a JobSet is looked at again whose new Jobs are not seen yet, should no event tell of them."""
 LOOK_AGAIN = 15.0
 """Seconds after which to ask again whether upstream's controller is still there."""
 RETRIES = RetryLimits(backoff=Backoff(initial=0.005, cap=30.0))
@@ -101,8 +99,6 @@ class JobSets:
         self._metrics = JobSetMetrics(manager.metrics.registry)
         self._stands_by = ""
         self._unsaid = Patience()
-        self._made_until: dict[Key, int] = {}
-        """The newest version of a JobSet's Jobs that were made and have not been seen yet."""
 
     def all_keys(self, _: HasMetadata) -> Iterable[Key]:
         """Every JobSet: each has to be looked at when upstream comes or goes."""
@@ -113,12 +109,7 @@ class JobSets:
         found = self._job_sets.store.get(key)
         if found is None or found.metadata.is_deleting or found.manager != names.CONTROLLER:
             self._unsaid.forget(key)
-            self._made_until.pop(key, None)
             return None
-        # Jobs are seen by a selection, for which the runtime does not wait: they would be made a second time.
-        if not self._jobs.has_seen(self._made_until.get(key, 0)):
-            return Requeue(after=CATCH_UP)
-        self._made_until.pop(key, None)
         if self._is_standing_by():
             return Requeue(after=LOOK_AGAIN)
         job_set = defaulted(found)
@@ -173,7 +164,7 @@ class JobSets:
         steps: list[tuple[str, Sequence[Awaitable[Any]]]] = [
             (reasons.SERVICE_CREATION_FAILED, [self._make_service(work.service, owner)] if work.service else []),
             (reasons.CLAIM_CREATION_FAILED, [self._make_claim(claim, owner) for claim in work.claims]),
-            (reasons.JOB_CREATION_FAILED, [self._make_job(body, owner) for body in work.create]),
+            (reasons.JOB_CREATION_FAILED, [self._writer.create(JOBS, body, owner=owner) for body in work.create]),
         ]
         errors: list[Exception] = []
         for reason, step in steps:
@@ -182,11 +173,6 @@ class JobSets:
                 if _is_refusal(error):
                     self._events.warning(About.of(JOB_SETS, job_set), reason, str(error))
         return errors
-
-    async def _make_job(self, body: dict[str, Any], owner: OwnerReference) -> None:
-        made = await self._writer.create(JOBS, body, owner=owner)
-        key = Key(made.metadata.namespace, owner.name)
-        self._made_until[key] = max(self._made_until.get(key, 0), int(made.metadata.resource_version))
 
     async def _make_service(self, body: dict[str, Any], owner: OwnerReference) -> None:
         await _unless_there(self._writer.create(HEADLESS, body, owner=owner))

@@ -10,6 +10,7 @@ from shoal.training.plugins.jobset import JobSets
 from shoal.training.plugins.kai import Kai
 from shoal.training.plugins.mpi import MPI
 from shoal.training.plugins.plain_ml import PlainML
+from shoal.training.plugins.pod_gang import PodGangs
 from shoal.training.plugins.torch import Torch
 from shoal.training.plugins.train_job_status import StatusServer, TrainJobStatus
 from shoal.training.plugins.volcano import Volcano
@@ -22,7 +23,7 @@ def built_in(status_server: StatusServer | None = None) -> list[Plugin]:
     """All plugins of Shoal's own. Programs report their progress where there is a server for that."""
     reporting: list[Plugin] = [] if status_server is None else [TrainJobStatus(status_server)]
     policies: list[Plugin] = [PlainML(), Torch(), MPI(), JAX(), XGBoost(), Flux()]
-    gangs: list[Plugin] = [CoScheduling(), Volcano(), Kai()]
+    gangs: list[Plugin] = [CoScheduling(), Volcano(), Kai(), PodGangs()]
     return [*policies, *gangs, *reporting, JobSets()]
 
 

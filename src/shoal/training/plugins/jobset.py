@@ -46,6 +46,7 @@ class JobSets(Plugin):
             make=lambda: _job_set(info, train_job),
             is_kept=is_kept,
             unserved="install JobSet, or let Shoal keep JobSets",
+            waits_for=info.waits_for,
         )
 
     def outcome(self, seen: Document) -> Outcome:
@@ -129,9 +130,9 @@ def _with_said(spec: Json, pods: PodSet) -> dict[str, Any]:
     init_containers = list(_containers(spec.get("initContainers") or (), pods.init_containers))
     if init_containers:
         result["initContainers"] = init_containers
-    if pods.scheduler and not spec.get("schedulerName"):
+    if pods.scheduler:
         result["schedulerName"] = pods.scheduler
-    return result
+    return {**result, **pods.fields}
 
 
 def _containers(present: Sequence[Json], said: Iterable[Container]) -> Iterator[dict[str, Any]]:

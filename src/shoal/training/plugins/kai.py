@@ -1,8 +1,9 @@
 """KAI: a gang of Shoal's own scheduler, or of KAI's, that waits in a queue.
 
 It is chosen by podGroupPolicy.kai, or by nothing more than the label ``kai.scheduler/queue`` on a TrainJob whose
-runtime names no other kind of gang. The PodGroup's name holds the TrainJob's uid, so that pods of an earlier TrainJob
-of the same name are never counted in. What runs before the gang (initializers) waits in the same queue, each by itself.
+runtime names no other kind of gang and whose pods name no other scheduler. The PodGroup's name holds the TrainJob's
+uid, so that pods of an earlier TrainJob of the same name are never counted in. What runs before the gang (initializers)
+waits in the same queue, each by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from shoal.api.meta import SUBDOMAIN_LIMIT, fit_name
 from shoal.api.scheduling_run_ai import POD_GROUPS
 from shoal.api.trainer import TRAIN_JOBS, TrainJob
 from shoal.training.framework import Gang, Info, Plugin, PodSet, Wanted, gang_of
-from shoal.training.plugins.pod_groups import group
+from shoal.training.plugins.pod_groups import group, named_scheduler, wants_gang_by_queue
 
 _UNSERVED: Final = "install KAI-Scheduler's CustomResourceDefinitions, or take the queue away from the TrainJob"
 _CARRIED: Final = (kai_names.NODE_POOL, kai_names.PREEMPTIBILITY, kai_names.USER, kai_names.PROJECT)
@@ -43,7 +44,7 @@ class Kai(Plugin):
             annotations = {kai_names.SKIP_GROUPER: "true", kai_names.POD_GROUP: _group_of(pods, gang, train_job)}
             return replace(
                 pods,
-                scheduler=kai_names.SCHEDULER,
+                scheduler=pods.scheduler or kai_names.SCHEDULER,
                 labels={**pods.labels, **labels},
                 annotations={**pods.annotations, **annotations},
             )
@@ -65,13 +66,13 @@ def is_chosen(info: Info, train_job: TrainJob) -> bool:
     policy = info.pod_group_policy
     if policy is not None and policy.kai is not None:
         return True
-    others = policy is not None and (policy.coscheduling is not None or policy.volcano is not None)
-    return not others and bool(train_job.metadata.labels.get(kai_names.QUEUE))
+    return wants_gang_by_queue(info, train_job) and named_scheduler(info) in ("", kai_names.SCHEDULER)
 
 
 def queue_of(info: Info, train_job: TrainJob) -> str:
     """The queue that the TrainJob names, else that of the policy, of the JobSet's labels, or the default one."""
-    policy = info.pod_group_policy.kai if info.pod_group_policy else None
+    policies = info.pod_group_policy
+    policy = (policies.kai or policies.pod_gang) if policies else None
     named = (
         train_job.metadata.labels.get(kai_names.QUEUE),
         policy.queue if policy else "",
@@ -95,7 +96,7 @@ def _pod_group(info: Info, train_job: TrainJob, name: str, minimum: int, pods: t
     labels, annotations = train_job.metadata.labels, train_job.metadata.annotations
     spec = {
         "minMember": minimum,
-        "priorityClassName": labels.get(kai_names.PRIORITY_CLASS) or _priority_class(pods),
+        "priorityClassName": labels.get(kai_names.PRIORITY_CLASS) or priority_class(pods),
         "preemptibility": labels.get(kai_names.PREEMPTIBILITY, ""),
         "preemptionDelay": annotations.get(kai_names.PREEMPTION_DELAY, ""),
         "stalenessGracePeriod": annotations.get(kai_names.STALENESS_GRACE_PERIOD, ""),
@@ -123,7 +124,8 @@ def _carried(train_job: TrainJob) -> dict[str, str]:
     return {key: value for key, value in train_job.metadata.labels.items() if key in _CARRIED}
 
 
-def _priority_class(pods: Iterable[PodSet]) -> str:
+def priority_class(pods: Iterable[PodSet]) -> str:
+    """The PriorityClass of pods that are placed together: the first that one of them names."""
     return next((one.priority_class for one in pods if one.priority_class), "")
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from shoal.api import kai_names
 from shoal.api.meta import Document, Resource
-from shoal.api.trainer import TrainJob
+from shoal.api.trainer import PodGroupPolicy, TrainJob
 from shoal.training.framework import Gang, Info, PodSet, Wanted
 
 
@@ -23,6 +24,17 @@ def group(
     return Wanted(
         resource=resource.documents(), name=name, make=lambda: body, is_kept=is_kept, unserved=unserved, initial=initial
     )
+
+
+def wants_gang_by_queue(info: Info, train_job: TrainJob) -> bool:
+    """Whether a TrainJob names a queue, and its runtime no kind of gang."""
+    policy = info.pod_group_policy
+    return (policy is None or policy == PodGroupPolicy()) and bool(train_job.metadata.labels.get(kai_names.QUEUE))
+
+
+def named_scheduler(info: Info) -> str:
+    """The scheduler that the templates of a TrainJob's pods name; empty where they name none."""
+    return next((pods.scheduler for pods in info.pod_sets if pods.scheduler), "")
 
 
 def with_marks(
