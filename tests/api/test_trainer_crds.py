@@ -24,6 +24,7 @@ OLDER = "pods have this field in Kubernetes 1.35: it is kept, and upstream, made
 GANGS = "ours: a gang of our own scheduler, or of any backend of gangs"
 TTL = "ours: users ask for it, and upstream has it for the JobSet alone"
 TIMES = "ours: users ask for it, and upstream leaves it to be guessed from conditions"
+STATE = "the condition that holds, not the last one: a run that was resumed is not Suspended"
 ERRORS = "ours: upstream tells of a failed reconcile in an event alone"
 
 POD_SPEC = "v1alpha1.spec.template.spec.replicatedJobs[].template.spec.template.spec"
@@ -40,6 +41,7 @@ INTENDED: dict[str, list[Intended]] = {
         Intended("v1alpha1.spec.trainJobTemplate.spec.ttlSecondsAfterFinished", "field", TTL)
     ],
     "trainjobs.trainer.kubeflow.org": [
+        Intended("v1alpha1 column State", "jsonPath", STATE),
         Intended("v1alpha1.spec.ttlSecondsAfterFinished", "field", TTL),
         Intended("v1alpha1.status.startTime", "field", TIMES),
         Intended("v1alpha1.status.completionTime", "field", TIMES),

@@ -269,6 +269,20 @@ def test_a_taken_port_is_said_before_anything_starts(tmp_path: Path, port: str) 
     assert not (tmp_path / "data" / "logs" / "api.log").exists()
 
 
+def test_all_taken_ports_are_said_at_once(tmp_path: Path) -> None:
+    with socket.socket() as one, socket.socket() as other:
+        for taken in (one, other):
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+        api, health = (taken.getsockname()[1] for taken in (one, other))
+        refused = Shoal(tmp_path / "data").starting(f"--api-port={api}", f"--health-port={health}")
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        f"shoal: cannot listen on 127.0.0.1: {api} (--api-port), {health} (--health-port) are taken, "
+        "maybe by another Shoal: try --api-port 0 --health-port 0\n"
+    )
+
+
 def test_it_starts_with_nothing_but_python(tmp_path: Path) -> None:
     """No kubectl, no Go, no root: an empty PATH and an empty home."""
     shoal = Shoal(tmp_path / "data", has_local_node=True)

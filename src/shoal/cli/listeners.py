@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,24 @@ def listen(stack: ExitStack, bind: str, port: int, *, option: str) -> Listener:
         raise CommandError(
             f"cannot listen on {bind}:{port}: {why}: choose another {option}, or {option} 0 for any free one"
         ) from error
+
+
+def check_free(bind: str, wanted: Mapping[str, int]) -> None:
+    """Raises where several ports are taken, by the options that choose them: all are told at once, not one by one."""
+    taken = {option: port for option, port in wanted.items() if not _is_free(bind, port)}
+    if len(taken) > 1:
+        said = ", ".join(f"{port} ({option})" for option, port in taken.items())
+        free = " ".join(f"{option} 0" for option in taken)
+        raise CommandError(f"cannot listen on {bind}: {said} are taken, maybe by another Shoal: try {free}")
+
+
+def _is_free(bind: str, port: int) -> bool:
+    with ExitStack() as briefly:
+        try:
+            _opened(briefly, bind, port)
+        except OSError:
+            return False
+    return True
 
 
 def listen_as_before(stack: ExitStack, bind: str, memory: Path) -> Listener:

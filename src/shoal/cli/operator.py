@@ -18,6 +18,7 @@ from shoal.cli.connecting import (
     operator_configuration,
     set_up_logs,
 )
+from shoal.cli.gates import FeatureGatesOption, Gate, job_set_settings, open_gates
 
 if TYPE_CHECKING:
     from shoal.gangs.configuration import OperatorConfiguration
@@ -40,12 +41,6 @@ class Part(enum.StrEnum):
 
     GANGS = "gangs"
     TRAINING = "training"
-
-
-class Gate(enum.StrEnum):
-    """What Trainer calls a feature gate."""
-
-    TRAIN_JOB_STATUS = "TrainJobStatus"
 
 
 def operator(
@@ -72,12 +67,7 @@ def operator(
         str,
         typer.Option("--leader-elect-namespace", metavar="NAME", help="Where the lease is; the pod's own by default."),
     ] = "",
-    feature_gates: Annotated[
-        str,
-        typer.Option(
-            "--feature-gates", metavar="GATE=BOOL", help="TrainJobStatus=true: training programs report their progress."
-        ),
-    ] = "",
+    feature_gates: FeatureGatesOption = "",
     log_level: LogLevelOption = None,
 ) -> None:
     """Run Shoal's controllers on a cluster, until SIGTERM or Ctrl-C.
@@ -102,7 +92,7 @@ def operator(
     connection = load_connection(kubeconfig, context)
     settings = Settings(metrics_address=metrics, health_address=health, rate_limit=_rate_limit(configuration))
     wanted = enable or list(Part)
-    gates = _gates(feature_gates)
+    gates = open_gates(feature_gates)
 
     async def run() -> None:
         manager = Manager(
@@ -140,7 +130,7 @@ def _add_training(manager: Manager, connection: Connection, gates: frozenset[Gat
     from shoal.training.settings import TrainingSettings  # noqa: PLC0415
 
     server = _add_progress(manager, connection) if Gate.TRAIN_JOB_STATUS in gates else None
-    add_training(manager, TrainingSettings(status_server=server))
+    add_training(manager, TrainingSettings(status_server=server, job_sets=job_set_settings(gates)))
 
 
 def _add_progress(manager: Manager, connection: Connection) -> StatusServer:
@@ -155,19 +145,6 @@ def _add_progress(manager: Manager, connection: Connection) -> StatusServer:
     store = SecretStore(client, namespace=namespace, name="kubeflow-trainer-status-cert")
     policy = Policy(names=(f"{ACCOUNT}.{namespace}.svc",))
     return add_progress(manager, client, SelfMade(store, policy), service=ACCOUNT, namespace=namespace)
-
-
-def _gates(said: str) -> frozenset[Gate]:
-    """The gates that are open; all are shut by default, as upstream's are."""
-    opened = set()
-    for one in filter(None, map(str.strip, said.split(","))):
-        name, _, value = one.partition("=")
-        if name not in list(Gate) or value.lower() not in ("true", "false"):
-            known = ", ".join(f"{gate}=true" for gate in Gate)
-            raise typer.BadParameter(f"{one} is unknown, there is {known}", param_hint="--feature-gates")
-        if value.lower() == "true":
-            opened.add(Gate(name))
-    return frozenset(opened)
 
 
 def _election(configuration: OperatorConfiguration | None, *, asked: bool, chosen: str, own: str) -> Election | None:

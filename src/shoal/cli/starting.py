@@ -15,7 +15,7 @@ import typer
 
 from shoal.cli.components import GANG_SCHEDULERS, PLAIN_SCHEDULER, PROGRESS_SERVICE, Component, Engine, PodNetwork
 from shoal.cli.data_dir import DataDir
-from shoal.cli.listeners import Listener, listen, listen_as_before
+from shoal.cli.listeners import Listener, check_free, listen, listen_as_before
 from shoal.cli.output import shortest, write
 from shoal.cli.supervisor import Plan, Process, stopping_on_signals, supervise
 from shoal.kube.connection import Connection
@@ -73,6 +73,7 @@ def start(wish: Wish, place: DataDir, *, once_ready: Callable[[str], None]) -> N
     scheduler = _scheduler(wish) if wish.scheduler_conf or wish.visualizer_auth else None
     with stopping_on_signals() as stop, place.held(os.getpid()), ExitStack() as stack:
         engine = place.engine(wish.engine)
+        check_free(wish.bind, {"--api-port": wish.api_port} | dict(_wanted_ports(wish).values()))
         server = (_embedded if engine is Engine.EMBEDDED else _on_kubernetes)(wish, place, stack)
         ports = _ports(wish, stack)
         place.claim(engine)
@@ -154,8 +155,8 @@ def _on_kubernetes(wish: Wish, place: DataDir, stack: ExitStack) -> _Server:
     )
 
 
-def _ports(wish: Wish, stack: ExitStack) -> dict[str, Listener]:
-    """The HTTP ports, by the name of what answers there."""
+def _wanted_ports(wish: Wish) -> dict[str, tuple[str, int]]:
+    """The HTTP ports and the options that choose them, by the name of what answers there."""
     wanted: dict[str, tuple[str, int]] = {}
     if Component.PORTAL in wish.components:
         wanted["portal"] = ("--http-port", wish.http_port)
@@ -163,6 +164,11 @@ def _ports(wish: Wish, stack: ExitStack) -> dict[str, Listener]:
         wanted["visualizer"] = ("--plugin-port", wish.plugin_port)
     if Component.PORTAL in wish.components:
         wanted |= {"metrics": ("--metrics-port", wish.metrics_port), "health": ("--health-port", wish.health_port)}
+    return wanted
+
+
+def _ports(wish: Wish, stack: ExitStack) -> dict[str, Listener]:
+    wanted = _wanted_ports(wish)
     return {name: listen(stack, wish.bind, port, option=option) for name, (option, port) in wanted.items()}
 
 

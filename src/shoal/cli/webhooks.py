@@ -20,6 +20,7 @@ from shoal.cli.connecting import (
     operator_configuration,
     set_up_logs,
 )
+from shoal.cli.gates import FeatureGatesOption, job_set_settings, open_gates
 
 if TYPE_CHECKING:
     from shoal.cli.processes.offers import SchedulerAdmission
@@ -107,6 +108,7 @@ def webhooks(
         bool,
         typer.Option("--enable-quota-validation", help="Warn of quotas that a queue's parent does not cover."),
     ] = False,
+    feature_gates: FeatureGatesOption = "",
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     health_probe_bind_address: HealthOption = None,
@@ -128,6 +130,7 @@ def webhooks(
     )
     host = _host_of(url) if url is not None else ""
     sides = _chosen(only)
+    job_sets = job_set_settings(open_gates(feature_gates))
     from shoal.cli.processes.admission import Admission  # noqa: PLC0415 - other commands do without
     from shoal.cli.processes.loops import run_loop  # noqa: PLC0415
     from shoal.cli.processes.offers import offered  # noqa: PLC0415
@@ -157,7 +160,7 @@ def webhooks(
     async def run() -> None:
         transport = HttpTransport(connection)
         manager = Manager(transport, name="shoal-webhooks", settings=Settings(health_address=health))
-        training = TrainingSettings() if Side.TRAINING in sides else None
+        training = TrainingSettings(job_sets=job_sets) if Side.TRAINING in sides else None
         offer = offered(manager, endpoint, gangs=gangs, scheduler=scheduler, training=training)
         server = AdmissionServer(offer.webhooks, port=chosen)
         source = _certificates(

@@ -84,6 +84,14 @@ def test_training_runs_with_no_more_rights_than_the_file_gives(platform: Platfor
         terminal.type("kubectl wait trainjob/late --for=condition=Suspended --timeout=60s")
         terminal.type("""kubectl patch trainjob late --type=merge -p '{"spec":{"suspend":false}}'""")
         terminal.type("kubectl wait trainjob/late --for=condition=Complete --timeout=90s")
+        # What is over stays so, also in kubectl's list, whatever is asked of it afterwards.
+        terminal.type("""kubectl patch trainjob torch --type=merge -p '{"spec":{"suspend":true}}'""")
+        terminal.type("kubectl wait trainjob/torch --for=condition=Suspended --timeout=60s")
+        assert [line.split()[:2] for line in terminal.type("kubectl get trainjobs --no-headers").splitlines()] == [
+            ["late", "Complete"],
+            ["mpi", "Complete"],
+            ["torch", "Complete"],
+        ]
         short = a_train_job("short", "jax-distributed", suspend=False, ttlSecondsAfterFinished=0)
         terminal.type("kubectl apply -f -", stdin=short)
         terminal.type("kubectl wait trainjob/short --for=delete --timeout=90s")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from shoal.api.trainer import TrainingRuntimeSpec, TrainJob, names
@@ -318,6 +319,38 @@ def test_a_change_is_judged(
     before: dict[str, Any], after: dict[str, Any], around: Surroundings, expected: list[str]
 ) -> None:
     assert problems(a_train_job(**after), TORCH, old=a_train_job(**before), around=around) == expected
+
+
+def called(name: str, **spec: Any) -> TrainJob:
+    job = a_train_job(**spec)
+    return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, name=name))
+
+
+LENGTHS: dict[str, tuple[TrainJob, TrainingRuntimeSpec, int | None]] = {
+    "just short enough": (called("n" * 48), TORCH, None),
+    "a character too long": (called("n" * 49), TORCH, 48),
+    "short enough for ten nodes": (called("n" * 48, trainer={"numNodes": 10}), TORCH, None),
+    "too long for eleven": (called("n" * 48, trainer={"numNodes": 11}), TORCH, 47),
+    "a launcher has the longer name, and is one": (
+        called("n" * 45, trainer={"numNodes": 11}),
+        a_runtime(a_job("launcher", ancestor="trainer"), a_job("node"), mpi={}),
+        44,
+    ),
+}
+
+
+@pytest.mark.parametrize(("train_job", "runtime", "most"), LENGTHS.values(), ids=LENGTHS.keys())
+def test_a_name_leaves_room_for_those_of_pods(
+    train_job: TrainJob, runtime: TrainingRuntimeSpec, most: int | None
+) -> None:
+    said = problems(train_job, runtime)
+    if most is None:
+        assert said == []
+        return
+    [problem] = said
+    assert problem.startswith("metadata.name: Invalid value: ")
+    assert f"must be no more than {most} characters with this runtime: its last pod would be called nnn" in problem
+    assert problems(train_job, runtime, old=train_job) == []
 
 
 def test_a_job_whose_runtime_is_gone_is_held_to_what_can_be_known() -> None:

@@ -105,6 +105,13 @@ def test_runtimes_may_ask_not_to_be_checked_and_jobs_may_not() -> None:
     }
 
 
+def test_only_jobs_with_patches_are_asked_about_when_patches_are_stamped() -> None:
+    found = {webhook.name: webhook.match_conditions for webhook in training_webhooks(lookups())}
+    [condition] = found.pop("defaulter.trainjob.trainer.kubeflow.org")
+    assert condition["expression"] == "has(object.spec) && has(object.spec.runtimePatches)"
+    assert set(found.values()) == {()}
+
+
 def a_body(runtime: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": "job", "namespace": "team"},

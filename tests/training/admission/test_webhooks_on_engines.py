@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from shoal.api.jobset import JOB_SETS
 from shoal.api.meta import Document, Resource
 from shoal.api.trainer import CLUSTER_TRAINING_RUNTIMES, TRAIN_JOBS, TRAINING_RUNTIMES
 from shoal.kube import ApiError, Client, Forbidden, Invalid
-from shoal.kube.admission import AdmissionServer, MemoryStore, Policy, SelfMade, UrlEndpoint
+from shoal.kube.admission import AdmissionServer, MemoryStore, Policy, SelfMade, UrlEndpoint, WebhookMetrics
 from shoal.kube.admission.configuration import MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS
 from shoal.kube.transport import Request, Response
 from shoal.training.admission import Lookups, training_webhooks, webhook_configurations
@@ -35,6 +35,12 @@ class Hooked:
 
     namespace: str
     client: Client
+    metrics: WebhookMetrics = field(default_factory=WebhookMetrics)
+
+    def asked(self, path: str) -> float:
+        """How often the API server has called a webhook."""
+        labels = {"webhook": path, "code": "200"}
+        return self.metrics.registry.get_sample_value("controller_runtime_webhook_requests_total", labels) or 0
 
     async def post(self, name: str = "job", *, runtime: str = "runtime", **spec: Any) -> dict[str, Any]:
         """Creates a TrainJob of a runtime of the namespace, and gives it as it is stored."""
@@ -70,7 +76,7 @@ async def hooked(engine: Engine, namespace: str) -> AsyncIterator[Hooked]:
 async def _called(cluster: Hooked) -> AsyncIterator[None]:
     """The API server calls the webhooks, for one namespace alone where kinds are in one."""
     webhooks = training_webhooks(Lookups.live(cluster.client))
-    server = AdmissionServer(webhooks, host="127.0.0.1", port=0)
+    server = AdmissionServer(webhooks, host="127.0.0.1", port=0, metrics=cluster.metrics)
     serving = await SelfMade(MemoryStore(), Policy(names=("127.0.0.1",))).current()
     server.use(serving.pair)
     await server.start()
@@ -180,6 +186,20 @@ async def test_patches_are_stamped_and_change_only_while_nothing_runs(hooked: Ho
     )
     changed = await hooked.change(runtimePatches=south, suspend=False)
     assert changed["spec"]["runtimePatches"][0]["time"] >= patch["time"]
+
+
+async def test_nobody_is_asked_to_stamp_a_job_without_patches(hooked: Hooked) -> None:
+    await hooked.client.create(RUNTIMES, a_runtime(), hooked.namespace)
+    stamps, checks = (f"/{verb}-trainer-kubeflow-org-v1alpha1-trainjob" for verb in ("mutate", "validate"))
+    before = hooked.asked(stamps), hooked.asked(checks)
+    await hooked.post()
+    assert (hooked.asked(stamps), hooked.asked(checks)) == (before[0], before[1] + 1)
+    changed = await hooked.change(suspend=True, runtimePatches=[{"manager": "acme.io/a"}])
+    assert "time" in changed["spec"]["runtimePatches"][0]
+    assert (hooked.asked(stamps), hooked.asked(checks)) == (before[0] + 1, before[1] + 2)
+    removed = await hooked.change(runtimePatches=None)
+    assert "runtimePatches" not in removed["spec"]
+    assert (hooked.asked(stamps), hooked.asked(checks)) == (before[0] + 1, before[1] + 3)
 
 
 def _status(name: str, *, active: int) -> dict[str, Any]:

@@ -254,7 +254,7 @@ DEFINITION = CustomResource(
             resource=TRAIN_JOBS,
             status=True,
             columns=(
-                Column(name="State", path=".status.conditions[-1:].type"),
+                Column(name="State", path='.status.conditions[?(@.status=="True")].type'),
                 Column(name="Age", path=".metadata.creationTimestamp", type="date"),
             ),
         ),

@@ -123,7 +123,7 @@ async def _control(options: ControlOptions, connection: Connection, reporter: Re
 def _training(manager: Manager, options: ControlOptions, connection: Connection) -> TrainingSettings:
     """How training is run; where programs can run for real, with a server that they report to."""
     # All Jobs and pods are kept for other controllers in any case.
-    job_sets = JobSetSettings(selector="")
+    job_sets = JobSetSettings(selector="", restarts_single_jobs=True, restarts_in_place=True)
     if options.progress is None:
         return TrainingSettings(job_sets=job_sets)
     namespace, service = PROGRESS_SERVICE

@@ -9,6 +9,7 @@ from shoal.api.trainer import TrainingRuntimeSpec, TrainJob, names
 from shoal.kube.admission import FieldProblem, invalid
 from shoal.training.admission.rules.gangs import volcano_problems
 from shoal.training.admission.rules.initializers import initializer_problems
+from shoal.training.admission.rules.lengths import length_problems
 from shoal.training.admission.rules.places import RUNTIME, shown
 from shoal.training.admission.rules.policies import flux_problems, mpi_problems, xgboost_problems
 from shoal.training.admission.rules.runtime_patches import change_problems, manager_problems, target_problems
@@ -46,6 +47,8 @@ def _problems(
     yield from manager_problems(train_job)
     if runtime is None:
         return
+    if old is None:
+        yield from length_problems(train_job, runtime)
     yield from initializer_problems(train_job, runtime)
     yield from target_problems(train_job, runtime)
     yield from torch_problems(train_job, runtime)

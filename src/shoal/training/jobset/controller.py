@@ -42,6 +42,7 @@ from shoal.kube.store import BY_OWNER, key_of
 from shoal.training.jobset.admission.defaults import defaulted
 from shoal.training.jobset.claims import WantedClaim
 from shoal.training.jobset.conditions import Said
+from shoal.training.jobset.in_place import is_restarted_in_place
 from shoal.training.jobset.metrics import JobSetMetrics
 from shoal.training.jobset.plan import Plan, Resumption, Seen, Work, plan_of
 from shoal.training.jobset.settings import JobSetSettings
@@ -72,7 +73,7 @@ def add_job_sets(manager: Manager, settings: JobSetSettings) -> None:
         *job_sets.upstream.watches(job_sets.all_keys),
     ]
     if settings.restarts_in_place:
-        watches.append(Watch(resource=PODS, keys=job_set_key, label_selector=selector))
+        watches.append(Watch(resource=PODS, keys=job_sets.restarted_in_place, label_selector=selector))
     manager.add(
         Controller("jobset", JOB_SETS, job_sets.reconcile, watches=watches, workers=settings.workers, retries=RETRIES)
     )
@@ -103,6 +104,13 @@ class JobSets:
     def all_keys(self, _: HasMetadata) -> Iterable[Key]:
         """Every JobSet: each has to be looked at when upstream comes or goes."""
         return [key_of(found) for found in self._job_sets.items()]
+
+    def restarted_in_place(self, pod: Pod) -> Iterable[Key]:
+        """The JobSet of a pod, if how its pods are is for it to know."""
+        for key in job_set_key(pod):
+            found = self._job_sets.store.get(key)
+            if found is not None and is_restarted_in_place(found):
+                yield key
 
     async def reconcile(self, key: Key) -> Requeue | None:
         """Brings one JobSet further."""
