@@ -26,6 +26,7 @@ def test_its_gangs_start_and_go_without_a_trace(shoal: Shoal) -> None:
     made = shoal("demo")
     assert made.returncode == 0, made.stderr
     assert "  PodCliqueSet             assistant, rollouts\n" in made.stdout
+    assert "  TrainJob                 finetune\n" in made.stdout, "no node of this machine could run the other one"
     typed = [line for line in made.stdout.splitlines() if line.startswith("  kubectl")]
     assert "  kubectl get podgangs -A" in typed
     assert [line for line in typed if len(line) > 80] == []

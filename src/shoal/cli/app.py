@@ -93,13 +93,9 @@ def _add_scheduler() -> None:
 
 
 def _add_runtimes() -> None:
-    group = typer.Typer(
-        help="The runtimes for training that come with Shoal.",
-        rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
-        no_args_is_help=True,
-        epilog=_examples({**training.LIST_EXAMPLES, **training.INSTALL_EXAMPLES}),
-    )
+    group = typer.Typer(rich_markup_mode="rich", context_settings={"help_option_names": ["-h", "--help"]})
+    examples = _examples({**training.LIST_EXAMPLES, **training.INSTALL_EXAMPLES})
+    group.callback(invoke_without_command=True, epilog=examples)(training.runtimes_alone)
     group.command("list", epilog=_examples(training.LIST_EXAMPLES))(training.list_runtimes)
     group.command("install", epilog=_examples(training.INSTALL_EXAMPLES))(training.install_runtimes)
     app.add_typer(group, name="runtimes", rich_help_panel=ON_KUBERNETES)

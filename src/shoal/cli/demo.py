@@ -29,7 +29,8 @@ def demo(
 ) -> None:
     """Fill a running Shoal with simulated nodes, queues and a lively set of workloads.
 
-    All of it is simulated: nothing is downloaded and nothing computes. Run it again to put back what was changed.
+    Nothing is downloaded. All of it is simulated but one small training run, which reports its progress from this
+    machine where that is a node. Run it again to put back what was changed.
     """
     from shoal.cli.demonstration import apply, manifests, take_away  # noqa: PLC0415 - other commands do without
 

@@ -39,7 +39,7 @@ from shoal.training.deadline import deadline, removal, seconds_until
 from shoal.training.framework import Framework, Outcome, Unbuildable, Wanted
 from shoal.training.framework.resources import pod_spec_of
 from shoal.training.metrics import TrainJobMetrics
-from shoal.training.runtime_kinds import RuntimeKinds, read_runtime
+from shoal.training.runtime_kinds import RuntimeKinds, Runtimes
 from shoal.training.settings import TrainingSettings
 from shoal.training.snapshot import read_snapshot, snapshot_text
 from shoal.training.status import (
@@ -95,7 +95,7 @@ class TrainJobs:
     """Keeps the objects of TrainJobs, and tells how these are."""
 
     def __init__(self, manager: Manager, framework: Framework, kinds: RuntimeKinds) -> None:
-        self._client = manager.client
+        self._live_runtimes = Runtimes(manager.client)
         self._writer = manager.writer(names.FIELD_MANAGER)
         self._framework = framework
         self._kinds = kinds
@@ -174,7 +174,7 @@ class TrainJobs:
         name = names.runtime_snapshot(train_job.metadata.name)
         found = await self.children.find(CONFIG_MAPS, train_job, name)
         if found is None:
-            live = await read_runtime(self._client, kind, train_job)
+            live = await self._live_runtimes.of(train_job, kind)
             text = snapshot_text(live.content, api_version=kind.api_version, kind=kind.kind)
             found = await self.children.make(CONFIG_MAPS, train_job, name, {"data": {names.SNAPSHOT_KEY: text}})
             self._warn_of_deprecation(train_job, live)

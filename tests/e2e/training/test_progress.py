@@ -166,7 +166,7 @@ BAD = {
     ),
     "a part of a percent": (
         a_report(progressPercentage=0.42, lastUpdatedTime=WHEN),
-        'status.trainerStatus.progressPercentage: Invalid value: "float64": ',
+        "trainerStatus.progressPercentage: Expected `int`, got `float`",
     ),
     "a rest below nothing": (
         a_report(estimatedRemainingSeconds=-1, lastUpdatedTime=WHEN),
@@ -180,7 +180,15 @@ BAD = {
         a_report(progressPercentage=42),
         "lastUpdatedTime is required when trainerStatus is present",
     ),
-    "no JSON": ('{"trainerStatus": {"progressPercentage": 42', "Invalid payload"),
+    "a figure that is no text": (
+        a_report(metrics=[{"name": "loss", "value": 0.25}], lastUpdatedTime=WHEN),
+        "trainerStatus.metrics[0].value: Expected `str`, got `float`",
+    ),
+    "a field that is none": (
+        a_report(progress=42, lastUpdatedTime=WHEN),
+        "trainerStatus.progress: there is no such field",
+    ),
+    "no JSON": ('{"trainerStatus": {"progressPercentage": 42', "Invalid payload: Input data was truncated"),
 }
 
 
@@ -222,3 +230,18 @@ def test_the_sdk_reports_by_its_own_function(training: Training) -> None:
         "estimatedRemainingSeconds": 30,
         "metrics": [{"name": "loss", "value": "0.125"}, {"name": "epoch", "value": "3"}],
     }
+
+
+def test_the_demo_shows_progress(node: LocalNode) -> None:
+    made = node.shoal("demo")
+    assert made.returncode == 0, made.stderr
+    try:
+        row = r"^fit +torch-distributed +Running +\d+%, \w+ left +loss=\d+\.\d+ +\d+[sm]$"
+
+        def said() -> str:
+            return node.shoal("get", "trainjobs", "--namespace=demo-research").stdout
+
+        wait_until(lambda: re.search(row, said(), re.MULTILINE), f"a row like {row}", within=WITHIN)
+    finally:
+        removed = node.shoal("demo", "--remove")
+    assert removed.returncode == 0, removed.stderr

@@ -35,6 +35,28 @@ def test_equal_values_have_no_difference(value: Any) -> None:
     assert difference(value, copy.deepcopy(value)) == []
 
 
+class Unread(dict[str, Any]):
+    """A map that must not be looked into."""
+
+    def items(self) -> Any:
+        raise AssertionError("looked into")
+
+    __iter__ = __eq__ = items  # type: ignore[assignment]
+
+
+def test_what_both_values_share_is_not_looked_into() -> None:
+    shared = Unread(a=1)
+    before, after = {"l": [shared, 1], "m": shared, "n": 1}, {"l": [shared, 2], "m": shared, "n": 2}
+    assert [each["path"] for each in difference(before, after)] == ["/l/1", "/n"]
+
+
+@settings(max_examples=200)
+@given(st.lists(VALUES, min_size=1, max_size=4), st.lists(VALUES, max_size=2))
+def test_sharing_makes_no_other_difference(shared: list[Any], new: list[Any]) -> None:
+    before, after = {"m": shared[0], "l": shared}, {"m": shared[-1], "l": [*shared[1:], *new]}
+    assert difference(before, after) == difference(copy.deepcopy(before), copy.deepcopy(after))
+
+
 @given(st.lists(st.integers(0, 50), max_size=12), st.integers(0, 12), st.integers(100, 200))
 def test_one_item_put_in_or_taken_out_is_one_operation(items: list[int], place: int, item: int) -> None:
     longer = [*items[:place], item, *items[place:]]

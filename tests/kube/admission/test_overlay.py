@@ -136,6 +136,30 @@ def test_only_what_changed_in_the_view_changes_in_the_object(
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [pytest.param(1, True, id="true is not one"), pytest.param([1], [1.0], id="nor is one with a fraction")],
+)
+def test_what_only_python_calls_equal_is_a_change(old: Any, new: Any) -> None:
+    raw = {"template": {"a": old}}
+    before = read(raw)
+    assert is_same(overlaid(raw, before, replace(before, template={"a": new})), {"template": {"a": new}})
+
+
+def test_what_did_not_change_stays_the_very_same() -> None:
+    raw: dict[str, Any] = {
+        "template": {"a": {"b": 1}},
+        "byName": {"x": {"y": 1}},
+        "ports": [{"name": "a", "p": 1}, {"name": "b"}],
+    }
+    before = read(raw)
+    ports = [before.ports[0], Port(name="b", number=1)]
+    result = overlaid(raw, before, replace(before, ports=ports, by_name={**before.by_name, "z": Inner()}))
+    assert result["template"] is raw["template"]
+    assert result["byName"]["x"] is raw["byName"]["x"]
+    assert result["ports"][0] is raw["ports"][0]
+
+
+@pytest.mark.parametrize(
     ("ports", "changed"),
     [
         pytest.param([{"number": 1, "p": 1}, {"number": 2, "p": 2}], [Port(number=7)], id="which became the other?"),

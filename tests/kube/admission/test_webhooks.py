@@ -160,6 +160,57 @@ class TestMutating:
         assert stored["spec"] == {"parent": "a", "colour": "blue"}
         assert await judged(webhooks, a_request(a_queue(), user="mallory")) == Denied("not you")
 
+    async def test_what_a_function_does_in_place_counts_as_well(self) -> None:
+        webhooks = Webhooks()
+
+        @webhooks.mutating(QUEUES.documents())
+        def add_label(change: Change[Document]) -> Document:
+            change.object.content["metadata"]["labels"] = {"a": "b"}
+            return change.object
+
+        @webhooks.mutating(QUEUES)
+        def add_limit(change: Change[Queue]) -> Queue:
+            change.object.spec.limits.append(Limit(name="gpu"))
+            return change.object
+
+        @webhooks.mutating(QUEUES.documents())
+        def add_colour(change: Change[Document]) -> Document:
+            change.object.content["spec"]["limits"][0]["colour"] = "blue"
+            return Document.of(dict(change.object.content))
+
+        assert await judged(webhooks, a_request(a_queue(limits=[{"name": "cpu", "unit": "core"}]))) == Patched(
+            [
+                {"op": "add", "path": "/metadata/labels", "value": {"a": "b"}},
+                {"op": "add", "path": "/spec/limits/0/colour", "value": "blue"},
+                {"op": "add", "path": "/spec/limits/1", "value": {"name": "gpu"}},
+            ]
+        )
+
+    async def test_what_a_function_tries_out_in_place_and_does_not_return_counts_for_nothing(self) -> None:
+        webhooks = Webhooks()
+
+        @webhooks.mutating(QUEUES.documents())
+        def undecided(change: Change[Document]) -> Document:
+            kept = msgspec.json.decode(msgspec.json.encode(change.object.content))
+            del change.object.content["spec"]
+            return Document.of(kept)
+
+        assert await judged(webhooks, a_request(a_queue(priority=1))) == Allowed()
+
+    async def test_a_whole_object_whose_metadata_make_no_sense_is_refused(self) -> None:
+        webhooks = Webhooks()
+
+        @webhooks.mutating(QUEUES.documents())
+        def never_asked(change: Change[Document]) -> Document:
+            raise AssertionError("there is nothing to change")
+
+        odd = a_queue()
+        odd["metadata"]["labels"] = {"a": 1}
+        verdict = await judged(webhooks, a_request(odd))
+        assert isinstance(verdict, Denied)
+        assert verdict.code == 422
+        assert "metadata.labels[...]: Invalid value: Expected `str`, got `int`" in verdict.message
+
 
 class TestValidating:
     async def test_every_problem_of_every_rule_is_told_at_once(self) -> None:

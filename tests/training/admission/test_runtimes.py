@@ -77,3 +77,4 @@ def test_who_uses_a_deprecated_runtime_is_told_where_to_read_on() -> None:
         "https://trainer.kubeflow.org/en/latest/operator-guides/runtime.html#runtime-deprecation-policy"
     )
     assert deprecation_warning("old").startswith('ClusterTrainingRuntime "old" is deprecated')
+    assert deprecation_warning("old", kind="TrainingRuntime") == 'TrainingRuntime "old" is deprecated: use another one'

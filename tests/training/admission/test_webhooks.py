@@ -24,8 +24,9 @@ def lookups(
     snapshot: TrainingRuntimeSpec | None = None,
     active: tuple[str, ...] = (),
     labels: dict[str, str] | None = None,
+    present: tuple[RuntimeReference, ...] = (),
 ) -> Lookups:
-    """A cluster with at most one runtime, and no priority classes."""
+    """A cluster with at most one runtime that can be read, and no priority classes."""
 
     async def find(reference: RuntimeReference, namespace: str) -> ClusterTrainingRuntime | None:
         if runtime is None:
@@ -42,7 +43,16 @@ def lookups(
     async def has_priority_class(name: str) -> bool:
         return False
 
-    return Lookups(runtime=find, snapshot=kept, active_jobs=active_jobs, has_priority_class=has_priority_class)
+    async def runtimes(namespace: str) -> tuple[RuntimeReference, ...]:
+        return present
+
+    return Lookups(
+        runtime=find,
+        snapshot=kept,
+        active_jobs=active_jobs,
+        has_priority_class=has_priority_class,
+        runtimes=runtimes,
+    )
 
 
 CONFIGURED = {
@@ -166,6 +176,27 @@ async def test_a_new_job_needs_its_runtime(kind: str, said: str) -> None:
     assert verdict.code == 403
     assert verdict.message.startswith("spec.runtimeRef: Invalid value")
     assert said in verdict.message
+
+
+CLUSTER = tuple(RuntimeReference(kind="ClusterTrainingRuntime", name=f"r{number:02}") for number in range(12))
+HINTS: dict[str, tuple[tuple[RuntimeReference, ...], str]] = {
+    "there are none": ((), "is created"),
+    "there are others": (CLUSTER[:2], "is created; there are r00, r01"),
+    "there are many others": (CLUSTER, "r08, r09 and 2 more"),
+    "there is one of the other kind": (
+        (*CLUSTER, RuntimeReference(kind="TrainingRuntime", name="a")),
+        "is created; there is a TrainingRuntime of that name: set spec.runtimeRef.kind",
+    ),
+}
+
+
+@pytest.mark.parametrize(("present", "said"), HINTS.values(), ids=HINTS)
+async def test_who_names_no_runtime_is_told_those_that_there_are(
+    present: tuple[RuntimeReference, ...], said: str
+) -> None:
+    verdict = await judged(lookups(present=present), a_body({"name": "a"}))
+    assert isinstance(verdict, Denied)
+    assert verdict.message.endswith(said)
 
 
 async def test_a_job_whose_runtime_was_deleted_can_still_be_suspended() -> None:

@@ -242,3 +242,9 @@ async def test_a_deprecated_runtime_is_warned_of(hooked: Hooked) -> None:
         assert f'Referenced ClusterTrainingRuntime \\"{name}\\" is deprecated' in answer.headers["Warning"]
     finally:
         await hooked.client.delete(CLUSTER_RUNTIMES, name)
+    await hooked.client.create(RUNTIMES, body, hooked.namespace)
+    mine = {"metadata": {"name": "mine"}, "spec": {"runtimeRef": {"name": name, "kind": "TrainingRuntime"}}}
+    answer = await _answer(hooked.client, JOBS, mine, hooked.namespace)
+    assert f'Referenced TrainingRuntime \\"{name}\\" is deprecated: use another one' in answer.headers["Warning"]
+    with pytest.raises(Forbidden, match="there is a TrainingRuntime of that name"):
+        await hooked.client.create(JOBS, {**mine, "spec": {"runtimeRef": {"name": name}}}, hooked.namespace)

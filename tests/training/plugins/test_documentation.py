@@ -22,10 +22,10 @@ def test_the_plugin_of_ten_lines_works() -> None:
     [code] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     scope: dict[str, Any] = {}
     exec(code, scope)
-    plugin: Plugin = scope["Proxy"]()
+    plugin: Plugin = scope["Mirror"]()
     framework = Framework([plugin, *built_in()])
     [pods] = framework.info(a_train_job(), a_runtime()).pod_sets
-    assert env_of({"env": pods.containers[0].env}) == [("HTTPS_PROXY", "http://proxy.acme.io:3128")]
+    assert env_of({"env": pods.containers[0].env}) == [("HF_ENDPOINT", "https://models.acme.io")]
 
 
 def test_the_order_that_is_told_is_the_order() -> None:

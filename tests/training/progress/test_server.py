@@ -41,8 +41,14 @@ async def test_what_the_controller_says_stays(reporter: Reporter) -> None:
 
 
 async def test_a_report_that_says_nothing_writes_nothing(reporter: Reporter) -> None:
-    assert await reporter.post({"other": 1}) == (200, {"other": 1})
+    assert await reporter.post({"progressPercentage": 5}) == (200, {})
     assert await reporter.status() == {}
+
+
+async def test_the_answer_leaves_out_what_was_not_taken(reporter: Reporter) -> None:
+    newer = {"trainerStatus": {**REPORT["trainerStatus"], "phase": "warm-up"}}
+    assert await reporter.post(newer) == (200, REPORT)
+    assert await reporter.status() == REPORT
 
 
 async def test_the_scheme_may_be_written_in_any_case(reporter: Reporter) -> None:
@@ -86,6 +92,19 @@ class TestRefusals:
     async def test_what_breaks_the_schema(self, reporter: Reporter) -> None:
         body = {"trainerStatus": {"progressPercentage": 101, "lastUpdatedTime": NOW}}
         await self.refused(reporter, 422, "Invalid", "progressPercentage", body)
+
+    async def test_a_figure_that_is_a_number(self, reporter: Reporter) -> None:
+        body = {"trainerStatus": {"metrics": [{"name": "loss", "value": 0.25}], "lastUpdatedTime": NOW}}
+        await self.refused(reporter, 422, "Invalid", "trainerStatus.metrics[0].value", body)
+
+    async def test_a_field_that_is_none(self, reporter: Reporter) -> None:
+        body = {"trainerStatus": {"progress": 1, "lastUpdatedTime": NOW}}
+        await self.refused(reporter, 422, "Invalid", "trainerStatus.progress: ", body)
+
+    @pytest.mark.parametrize("seconds", [2**31, 2**70])
+    async def test_what_is_too_far_away(self, reporter: Reporter, seconds: int) -> None:
+        body = {"trainerStatus": {"estimatedRemainingSeconds": seconds, "lastUpdatedTime": NOW}}
+        await self.refused(reporter, 422, "Invalid", "estimatedRemainingSeconds", body)
 
     async def test_what_breaks_a_rule(self, reporter: Reporter) -> None:
         body = {"trainerStatus": {"progressPercentage": 1}}

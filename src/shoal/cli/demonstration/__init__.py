@@ -12,6 +12,7 @@ import yaml
 
 from shoal.api.meta import Document, PartialObject, Resource
 from shoal.cli.output import shortest, write
+from shoal.cluster.node.process.layout import NODE_NAME
 from shoal.cluster.node.simulated.pools import FAKE, POOL, Pool, node_labels, node_resources
 from shoal.kube import AlreadyExists, Client, Forbidden, HttpTransport, NotFound, load_connection
 
@@ -20,6 +21,7 @@ _LABEL = "shoal.dev/demo"
 _POOLS = ("8x8:H100", "4x4:L40S", "4x0")
 _GONE_WITHIN = 120.0
 _AGAIN = 0.1
+_ON_THIS_MACHINE = "7-this-machine.yaml"
 
 _KINDS = {
     "CronJob": ("batch", "v1", "cronjobs", True),
@@ -58,12 +60,17 @@ Look at it:
 """
 
 
-def manifests() -> Iterator[dict[str, Any]]:
-    """Everything the demo makes, in the order in which it is made."""
+def manifests(*, is_node: bool = True) -> Iterator[dict[str, Any]]:
+    """Everything the demo makes, in the order in which it is made.
+
+    What reports its progress really runs, on this machine; it is left out where that is no node.
+    """
     for index, text in enumerate(_POOLS):
         pool = Pool.parse(text)
         yield from (_marked(_node(f"demo-{index}-{number}", index, pool)) for number in range(pool.nodes))
     for path in sorted(Path(__file__).parent.glob("*.yaml")):
+        if path.name == _ON_THIS_MACHINE and not is_node:
+            continue
         yield from map(_marked, yaml.safe_load_all(path.read_text()))
 
 
@@ -79,7 +86,7 @@ def take_away(kubeconfig: Path) -> None:
 
 
 async def _apply(client: Client) -> None:
-    wanted = list(manifests())
+    wanted = list(manifests(is_node=await _is_there(client, _resource("Node"), NODE_NAME)))
     for kind in dict.fromkeys(one["kind"] for one in wanted):
         of_kind = [one for one in wanted if one["kind"] == kind]
         await asyncio.gather(*(_applied(client, one) for one in of_kind))
@@ -131,6 +138,14 @@ async def _take_away(client: Client) -> None:
 def _is_above(one: dict[str, Any], others: list[dict[str, Any]]) -> bool:
     name = one["metadata"]["name"]
     return any(other.get("spec", {}).get("parentQueue") == name for other in others)
+
+
+async def _is_there(client: Client, resource: Resource[Document], name: str) -> bool:
+    try:
+        await client.get(resource.view(PartialObject), name)
+    except NotFound:
+        return False
+    return True
 
 
 async def _deleted(client: Client, resource: Resource[Document], name: str) -> None:

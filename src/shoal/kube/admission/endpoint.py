@@ -42,18 +42,19 @@ LONGEST_WAIT = 30.0
 def endpoint(path: str, answer: Answer, metrics: WebhookMetrics, body_limit: int) -> Handler:
     """The handler of one path."""
     metrics.announce(path)
+    in_flight, latency = metrics.in_flight.labels(path), metrics.latency.labels(path)
 
     async def handler(request: web.Request) -> web.Response:
         started = time.perf_counter()
-        metrics.in_flight.labels(path).inc()
+        in_flight.inc()
         status = 500
         try:
             reply = await _replied(request, answer, body_limit)
             status = reply.status
             return reply
         finally:
-            metrics.in_flight.labels(path).dec()
-            metrics.latency.labels(path).observe(time.perf_counter() - started)
+            in_flight.dec()
+            latency.observe(time.perf_counter() - started)
             metrics.requests.labels(path, str(status)).inc()
 
     return handler

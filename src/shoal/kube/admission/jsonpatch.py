@@ -2,6 +2,7 @@
 
 ``difference`` is small rather than smallest: maps are compared key by key; a list keeps its common beginning and end,
 and what is between is compared place by place, so one item put in or taken out is one operation wherever it stands.
+What both values share is not looked into: a small change of something large is found at the cost of the small one.
 Values are never changed in place, and nothing given is shared with what is returned in a way that could be changed.
 """
 
@@ -42,6 +43,8 @@ def apply(operations: Iterable[Mapping[str, Any]], to: Any) -> Any:
 
 def is_same(left: Any, right: Any) -> bool:
     """Whether two values are the same JSON: unlike Python's ``==``, true is not 1."""
+    if left is right:
+        return True
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(is_same(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
@@ -51,7 +54,11 @@ def is_same(left: Any, right: Any) -> bool:
 
 def pointer(*parts: str | int) -> str:
     """The JSON pointer to a place: ``pointer("metadata", "labels", "a/b")`` is ``/metadata/labels/a~1b``."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    return "".join([_step(part) for part in parts])
+
+
+def _step(part: str | int) -> str:
+    return "/" + str(part).replace("~", "~0").replace("/", "~1")
 
 
 def _difference(before: Any, after: Any, path: str) -> Iterator[Operation]:
@@ -66,12 +73,13 @@ def _difference(before: Any, after: Any, path: str) -> Iterator[Operation]:
 def _map_difference(before: dict[str, Any], after: dict[str, Any], path: str) -> Iterator[Operation]:
     for key in before:
         if key not in after:
-            yield {"op": "remove", "path": path + pointer(key)}
+            yield {"op": "remove", "path": path + _step(key)}
     for key, value in after.items():
         if key in before:
-            yield from _difference(before[key], value, path + pointer(key))
+            if before[key] is not value:
+                yield from _difference(before[key], value, path + _step(key))
         else:
-            yield {"op": "add", "path": path + pointer(key), "value": copy.deepcopy(value)}
+            yield {"op": "add", "path": path + _step(key), "value": copy.deepcopy(value)}
 
 
 def _list_difference(before: list[Any], after: list[Any], path: str) -> Iterator[Operation]:
@@ -85,12 +93,12 @@ def _list_difference(before: list[Any], after: list[Any], path: str) -> Iterator
     old, new = before[start : len(before) - end], after[start : len(after) - end]
     paired = min(len(old), len(new))
     for place in range(paired):
-        yield from _difference(old[place], new[place], path + pointer(start + place))
+        yield from _difference(old[place], new[place], path + _step(start + place))
     # From the back, so that each removal leaves the places of the others as they are.
     for place in range(len(old) - 1, paired - 1, -1):
-        yield {"op": "remove", "path": path + pointer(start + place)}
+        yield {"op": "remove", "path": path + _step(start + place)}
     for place in range(paired, len(new)):
-        yield {"op": "add", "path": path + pointer(start + place), "value": copy.deepcopy(new[place])}
+        yield {"op": "add", "path": path + _step(start + place), "value": copy.deepcopy(new[place])}
 
 
 def _applied(operation: Mapping[str, Any], value: Any) -> Any:

@@ -24,6 +24,15 @@ import msgspec
 
 from shoal.kube.admission.jsonpatch import is_same
 
+_PLAIN = (str, int, float, bool)
+
+
+class _Named(msgspec.Struct):
+    name: Any = None
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
 
 class AmbiguousChange(Exception):
     """It cannot be told which items of a list a function kept."""
@@ -38,8 +47,11 @@ class AmbiguousChange(Exception):
 
 def overlaid(raw: Any, before: Any, after: Any, path: str = "") -> Any:
     """The raw value with what changed between the two typed ones; ``raw`` itself is left as it is."""
-    if is_same(_plain(before), _plain(after)):
-        return raw
+    return raw if _is_unchanged(before, after) else _changed(raw, before, after, path)
+
+
+def _changed(raw: Any, before: Any, after: Any, path: str) -> Any:
+    """The raw value with what changed between two that are known to differ."""
     if isinstance(raw, dict):
         if isinstance(before, msgspec.Struct) and type(before) is type(after):
             return _with_fields(raw, before, after, path)
@@ -52,15 +64,14 @@ def overlaid(raw: Any, before: Any, after: Any, path: str = "") -> Any:
 
 def _with_fields(raw: dict[str, Any], before: msgspec.Struct, after: msgspec.Struct, path: str) -> dict[str, Any]:
     changed = dict(raw)
-    written = _plain(after)
     for field, key in zip(after.__struct_fields__, after.__struct_encode_fields__, strict=True):
         old, new = getattr(before, field), getattr(after, field)
-        if is_same(_plain(old), _plain(new)):
+        if _is_unchanged(old, new):
             continue
-        if (new is None or new is msgspec.UNSET) and key not in written:
+        if (new is None or new is msgspec.UNSET) and key not in _plain(after):
             changed.pop(key, None)
         else:
-            changed[key] = overlaid(raw.get(key), old, new, f"{path}.{key}" if path else key)
+            changed[key] = _changed(raw.get(key), old, new, f"{path}.{key}" if path else key)
     return changed
 
 
@@ -76,15 +87,15 @@ def _with_items(raw: list[Any], before: Sequence[Any], after: Sequence[Any], pat
     if len(raw) != len(before):
         # The old list was not read from here: the field was left out, and its default is a list of its own.
         return [_plain(item) for item in after]
-    partners = _partners(raw, [_plain(item) for item in before], [_plain(item) for item in after], path)
+    partners = _partners(raw, [_content(item) for item in before], [_content(item) for item in after], path)
     return [
         _plain(item) if partner is None else overlaid(raw[partner], before[partner], item, f"{path}[{place}]")
         for place, (item, partner) in enumerate(zip(after, partners, strict=True))
     ]
 
 
-def _partners(raw: list[Any], before: list[Any], after: list[Any], path: str) -> list[int | None]:
-    """For each item of ``after`` its place in ``before``, or None for a new one."""
+def _partners(raw: list[Any], before: list[bytes], after: list[bytes], path: str) -> list[int | None]:
+    """For each item of ``after`` its place in ``before``, or None for a new one; both are given by their contents."""
     partners = _equal_partners(raw, before, after, path)
     kept = {partner for partner in partners if partner is not None}
     old = [place for place in range(len(before)) if place not in kept]
@@ -97,24 +108,23 @@ def _partners(raw: list[Any], before: list[Any], after: list[Any], path: str) ->
     elif len(old) == len(new):
         for old_place, new_place in zip(old, new, strict=True):
             partners[new_place] = old_place
-    elif new and any(not is_same(raw[place], before[place]) for place in old):
+    elif new and any(not is_same(raw[place], msgspec.json.decode(before[place])) for place in old):
         raise AmbiguousChange(path)
     return partners
 
 
-def _equal_partners(raw: list[Any], before: list[Any], after: list[Any], path: str) -> list[int | None]:
+def _equal_partners(raw: list[Any], before: list[bytes], after: list[bytes], path: str) -> list[int | None]:
     """Pairs the items that did not change: in their own place first, then wherever they went."""
     twins: dict[bytes, list[int]] = defaultdict(list)
-    for place, item in enumerate(before):
-        twins[_content(item)].append(place)
-    wanted = [_content(item) for item in after]
+    for place, content in enumerate(before):
+        twins[content].append(place)
     partners: list[int | None] = [None] * len(after)
     left = {content: list(places) for content, places in twins.items()}
-    for place, content in enumerate(wanted):
+    for place, content in enumerate(after):
         if place in left.get(content, ()):
             left[content].remove(place)
             partners[place] = place
-    for place, content in enumerate(wanted):
+    for place, content in enumerate(after):
         if partners[place] is None and left.get(content):
             partners[place] = left[content].pop(0)
     if len(before) != len(after):
@@ -125,10 +135,28 @@ def _equal_partners(raw: list[Any], before: list[Any], after: list[Any], path: s
     return partners
 
 
-def _names(items: list[Any], places: list[int]) -> dict[str, int] | None:
+def _names(contents: list[bytes], places: list[int]) -> dict[str, int] | None:
     """The items at these places by name, where each has one of its own."""
-    named = {item["name"]: place for place in places if isinstance(item := items[place], dict) and item.get("name")}
+    named = {name: place for place in places if (name := _name(contents[place]))}
     return named if len(named) == len(places) else None
+
+
+def _name(content: bytes) -> Any:
+    return _NAMED.decode(content).name if content.startswith(b"{") else None
+
+
+def _is_unchanged(before: Any, after: Any) -> bool:
+    if before is after:
+        return True
+    if type(before) is type(after):
+        # What Python calls different is; of what it calls equal, only plain values are surely the same JSON.
+        if before != after:
+            return False
+        if isinstance(before, _PLAIN):
+            return True
+    if before is msgspec.UNSET or after is msgspec.UNSET:
+        return False
+    return _content(before) == _content(after)
 
 
 def _content(item: Any) -> bytes:

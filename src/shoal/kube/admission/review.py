@@ -18,12 +18,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from shoal.api.meta.objects import Document, HasMetadata
+from shoal.api.meta.objects import Document, HasMetadata, Wire
 from shoal.api.meta.resource import DecodeError, Resource
 from shoal.kube.admission.fields import FieldProblem, Reason, invalid_status
 from shoal.kube.admission.jsonpatch import difference, is_same
@@ -73,13 +75,15 @@ async def mutate(rules: Sequence[MutatingRule], request: AdmissionRequest) -> Ve
     if not _is_there(request.object):
         return Allowed()
     before: Content = msgspec.json.decode(request.object)
-    content = before
+    seen, content = msgspec.json.encode(before), before
     try:
         for rule in rules:
             content = await rule(request, content)
     except _Refused as refused:
         return refused.verdict
-    operations = difference(before, content)
+    # What rules left alone they share with what they were given, unless one of them changed that in place.
+    is_intact = msgspec.json.encode(before) == seen
+    operations = difference(before if is_intact else msgspec.json.decode(request.object), content)
     return Patched(operations) if operations else Allowed()
 
 
@@ -110,9 +114,8 @@ def defaulting_rule(resources: Sequence[Resource[T]], function: Defaulter[T]) ->
     async def rule(request: AdmissionRequest, content: Content) -> Content:
         if is_cleanup(request):
             return content
-        resource = _resource_of(request, resources)
-        current = _decoded(resource, msgspec.json.encode(content), request)
-        return await _carried_over(resource, content, function(current), function)
+        current = _read(_resource_of(request, resources), content, request)
+        return await _carried_over(content, current, partial(function, current), function)
 
     return rule
 
@@ -122,8 +125,8 @@ def mutating_rule(resources: Sequence[Resource[T]], function: Mutator[T]) -> Mut
 
     async def rule(request: AdmissionRequest, content: Content) -> Content:
         resource = _resource_of(request, resources)
-        change, _ = _change(resource, request, msgspec.json.encode(content))
-        return await _carried_over(resource, content, function(change), function)
+        change, _ = _change(resource, request, _read(resource, content, request))
+        return await _carried_over(content, change.object, partial(function, change), function)
 
     return rule
 
@@ -134,8 +137,9 @@ def validating_rule(resources: Sequence[Resource[T]], function: Validator[T], *,
     async def rule(request: AdmissionRequest) -> list[Finding]:
         if not hears_cleanup and is_cleanup(request):
             return []
+        resource = _resource_of(request, resources)
         subject = request.old_object if request.operation is Operation.DELETE else request.object
-        change, doubts = _change(_resource_of(request, resources), request, subject)
+        change, doubts = _change(resource, request, _decoded(resource, subject, request))
         return [*doubts, *await _heard(function(change))]
 
     return rule
@@ -148,12 +152,24 @@ def is_cleanup(request: AdmissionRequest) -> bool:
     """
     if request.operation is not Operation.UPDATE or not _is_there(request.old_object):
         return False
-    old = msgspec.json.decode(request.old_object)
-    if not old.get("metadata", {}).get("deletionTimestamp"):
+    if not _DEPARTURES.decode(request.old_object).metadata.deletion_timestamp:
         return False
-    new = msgspec.json.decode(request.object)
+    old, new = msgspec.json.decode(request.old_object), msgspec.json.decode(request.object)
     surface = {"metadata", "status"}
     return is_same(*({key: value for key, value in each.items() if key not in surface} for each in (old, new)))
+
+
+class _DepartureTime(Wire, frozen=True, kw_only=True):
+    deletion_timestamp: Any = None
+
+
+class _Departure(Wire, frozen=True, kw_only=True):
+    """All that has to be read of most objects to know that nobody has asked for their deletion."""
+
+    metadata: _DepartureTime = _DepartureTime()
+
+
+_DEPARTURES = msgspec.json.Decoder(_Departure)
 
 
 class _Refused(Exception):
@@ -174,11 +190,8 @@ def _resource_of(request: AdmissionRequest, resources: Sequence[Resource[T]]) ->
     raise _Refused(Denied(f"{message}: correct the rules of its configuration", 400, "BadRequest"))
 
 
-def _change(
-    resource: Resource[T], request: AdmissionRequest, subject: bytes | msgspec.Raw
-) -> tuple[Change[T], list[Finding]]:
+def _change(resource: Resource[T], request: AdmissionRequest, current: T) -> tuple[Change[T], list[Finding]]:
     """The change that a request asks for, and what a user should know of how it was read."""
-    current = _decoded(resource, subject, request)
     doubts: list[Finding] = []
     old = current if request.operation is Operation.DELETE else None
     if old is None and _is_there(request.old_object):
@@ -189,6 +202,14 @@ def _change(
     return Change(object=current, old=old, operation=request.operation, request=request), doubts
 
 
+def _read(resource: Resource[T], content: Content, request: AdmissionRequest) -> T:
+    """Plain values as a rule gets them: the same values where it wants to see the whole object."""
+    if resource.type is Document:
+        with suppress(msgspec.ValidationError):
+            return cast(T, Document.of(content))
+    return _decoded(resource, msgspec.json.encode(content), request)
+
+
 def _decoded(resource: Resource[T], subject: bytes | msgspec.Raw, request: AdmissionRequest) -> T:
     try:
         return resource.decode(subject)
@@ -197,20 +218,23 @@ def _decoded(resource: Resource[T], subject: bytes | msgspec.Raw, request: Admis
 
 
 async def _carried_over(
-    resource: Resource[T], content: Content, outcome: T | Denied | Awaitable[T | Denied], function: Callable[..., Any]
+    content: Content, given: T, judge: Callable[[], T | Denied | Awaitable[T | Denied]], function: Callable[..., Any]
 ) -> Content:
     """The whole object with what a rule changed in its view of it."""
+    seen = b"" if isinstance(given, Document) else msgspec.json.encode(given)
+    outcome = judge()
     if inspect.isawaitable(outcome):
         outcome = await outcome
     if isinstance(outcome, Denied):
         raise _Refused(outcome)
     if isinstance(outcome, Document):
         return outcome.content
-    # Read anew, so that what a rule did in place to the plain values within an object counts as well.
-    pristine = resource.decode(msgspec.json.encode(content))
-    if type(outcome) is not type(pristine):
-        given, returned = type(pristine).__name__, type(outcome).__name__
-        raise TypeError(f"{function.__qualname__} must return a {given}, changed or not, but returned {returned}")
+    if type(outcome) is not type(given):
+        wanted, returned = type(given).__name__, type(outcome).__name__
+        raise TypeError(f"{function.__qualname__} must return a {wanted}, changed or not, but returned {returned}")
+    # Read anew where need be, so that what a rule did in place to the plain values within an object counts as well.
+    is_intact = msgspec.json.encode(given) == seen
+    pristine = given if is_intact else msgspec.json.decode(msgspec.json.encode(content), type=type(given))
     changed: Content = overlaid(content, pristine, outcome)
     return changed
 

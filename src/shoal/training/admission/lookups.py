@@ -1,6 +1,7 @@
 """What admission has to know of other objects, read from the API server when it is asked for.
 
-Never from a cache: a TrainJob that is posted right after its runtime is not to be refused.
+Never from a cache: a TrainJob that is posted right after its runtime is not to be refused. What is read for one may be
+for others who have asked meanwhile.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from shoal.api.trainer import (
     names,
 )
 from shoal.kube import Client, NotFound
+from shoal.training.sharing import SharedReads
 
 T = TypeVar("T", bound=HasMetadata)
 
@@ -41,6 +43,8 @@ class Lookups:
     active_jobs: Callable[[str, str], Awaitable[tuple[str, ...]]]
     """The replicated jobs of a TrainJob that have pods, by its namespace and name."""
     has_priority_class: Callable[[str], Awaitable[bool]]
+    runtimes: Callable[[str], Awaitable[tuple[RuntimeReference, ...]]]
+    """All runtimes that a TrainJob of a namespace may name."""
 
     @classmethod
     def live(cls, client: Client) -> Lookups:
@@ -52,12 +56,17 @@ class Lookups:
             except NotFound:
                 return None
 
+        in_namespaces = SharedReads[tuple[str, str], TrainingRuntime | None](
+            lambda key: found(TRAINING_RUNTIMES, name=key[1], namespace=key[0])
+        )
+        in_none = SharedReads[str, ClusterTrainingRuntime | None](lambda name: found(CLUSTER_TRAINING_RUNTIMES, name))
+
         async def runtime(
             reference: RuntimeReference, namespace: str
         ) -> ClusterTrainingRuntime | TrainingRuntime | None:
             if reference.kind == names.TRAINING_RUNTIME:
-                return await found(TRAINING_RUNTIMES, reference.name, namespace)
-            return await found(CLUSTER_TRAINING_RUNTIMES, reference.name)
+                return await in_namespaces((namespace, reference.name))
+            return await in_none(reference.name)
 
         async def snapshot(namespace: str, train_job: str) -> TrainingRuntimeSpec | None:
             kept = await found(CONFIG_MAPS, names.runtime_snapshot(train_job), namespace)
@@ -71,7 +80,22 @@ class Lookups:
         async def has_priority_class(name: str) -> bool:
             return await found(PRIORITY_CLASSES.view(PartialObject), name) is not None
 
-        return cls(runtime=runtime, snapshot=snapshot, active_jobs=active_jobs, has_priority_class=has_priority_class)
+        async def runtimes(namespace: str) -> tuple[RuntimeReference, ...]:
+            kinds = ((CLUSTER_TRAINING_RUNTIMES, ""), (TRAINING_RUNTIMES, namespace))
+            listings = [(kind, await client.list(kind.view(PartialObject), place)) for kind, place in kinds]
+            return tuple(
+                RuntimeReference(kind=kind.kind, name=one.metadata.name)
+                for kind, found in listings
+                for one in found.items
+            )
+
+        return cls(
+            runtime=runtime,
+            snapshot=snapshot,
+            active_jobs=active_jobs,
+            has_priority_class=has_priority_class,
+            runtimes=runtimes,
+        )
 
 
 def runtime_in(snapshot: str) -> TrainingRuntimeSpec | None:

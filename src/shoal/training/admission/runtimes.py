@@ -36,10 +36,14 @@ def is_deprecated(labels: dict[str, str]) -> bool:
     return labels.get(names.SUPPORT_LABEL) == names.DEPRECATED
 
 
-def deprecation_warning(runtime: str, *, is_referenced: bool = False) -> str:
-    """What is told to whoever makes a ClusterTrainingRuntime that is going to be removed, or names one."""
-    subject = f'ClusterTrainingRuntime "{runtime}"'
+def deprecation_warning(
+    runtime: str, *, kind: str = names.CLUSTER_TRAINING_RUNTIME, is_referenced: bool = False
+) -> str:
+    """What is told to whoever makes a runtime that is going to be removed, or names one."""
+    subject = f'{"Referenced " if is_referenced else ""}{kind} "{runtime}" is deprecated'
+    if kind != names.CLUSTER_TRAINING_RUNTIME:
+        return f"{subject}: use another one"  # when it goes is for its namespace to decide
     return (
-        f"{'Referenced ' if is_referenced else ''}{subject} is deprecated and will be removed in a future release of "
-        f"Kubeflow Trainer. See runtime deprecation policy: {names.DEPRECATION_POLICY}"
+        f"{subject} and will be removed in a future release of Kubeflow Trainer. See runtime deprecation policy: "
+        f"{names.DEPRECATION_POLICY}"
     )

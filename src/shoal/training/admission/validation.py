@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shoal.api.trainer import TrainingRuntimeSpec, TrainJob, names
+from shoal.api.trainer import RuntimeReference, TrainingRuntimeSpec, TrainJob, names
 from shoal.kube.admission import FieldProblem, invalid
 from shoal.training.admission.rules.gangs import volcano_problems
 from shoal.training.admission.rules.initializers import initializer_problems
@@ -66,16 +66,31 @@ KNOWN_KINDS = frozenset(map(names.registry_key, _RESOURCES))
 """The kinds of runtimes that there are, by the key under which they are registered."""
 
 
-def missing_runtime(train_job: TrainJob) -> FieldProblem:
-    """The runtime of a new TrainJob does not exist."""
+_SHOWN = 10
+"""So many runtimes are named to somebody who named none of them."""
+
+
+def missing_runtime(train_job: TrainJob, present: Sequence[RuntimeReference] = ()) -> FieldProblem:
+    """The runtime of a new TrainJob does not exist; ``present`` are those that do."""
     reference = train_job.spec.runtime_ref
     plural, kind = _RESOURCES[reference.kind]
     return invalid(
         RUNTIME,
         shown(reference),
         f'{plural}.{names.GROUP} "{reference.name}" not found: specified {kind} must be created before the TrainJob '
-        "is created",
+        f"is created{_hint(reference, present)}",
     )
+
+
+def _hint(reference: RuntimeReference, present: Sequence[RuntimeReference]) -> str:
+    """What may have been meant."""
+    if other := next((one.kind for one in present if one.name == reference.name), ""):
+        return f"; there is a {other} of that name: set spec.runtimeRef.kind"
+    known = sorted(one.name for one in present if one.kind == reference.kind)
+    if not known:
+        return ""
+    more = f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else ""
+    return f"; there are {', '.join(known[:_SHOWN])}{more}"
 
 
 def distinct(problems: Iterable[FieldProblem]) -> list[FieldProblem]:

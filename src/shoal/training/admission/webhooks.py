@@ -59,6 +59,12 @@ CHECKED: Final = {
 }
 """All runtimes but those that say that they need not be: such as come with Trainer, and may be there before us."""
 
+_HAS_PATCHES: Final = {
+    "name": "runtime-patches",
+    "expression": "has(object.spec) && has(object.spec.runtimePatches)",
+}
+"""Only patches are stamped, and most TrainJobs have none: of those nobody need ask."""
+
 PluginProblems: TypeAlias = Callable[[TrainJob | None, TrainJob, TrainingRuntimeSpec], Iterable[FieldProblem]]
 
 
@@ -80,6 +86,7 @@ def training_webhooks(
         TRAIN_JOBS.documents(),
         path="/mutate-trainer-kubeflow-org-v1alpha1-trainjob",
         name="defaulter.trainjob.trainer.kubeflow.org",
+        match_conditions=(_HAS_PATCHES,),
     )
     def timed(change: Change[Document]) -> Document:
         before = change.old.content if change.old is not None else None
@@ -105,6 +112,8 @@ def training_webhooks(
     )
     def sound_runtime(change: Change[TrainingRuntime]) -> Iterator[Finding]:
         if change.operation is Operation.CREATE:
+            if is_deprecated(change.object.metadata.labels):
+                yield Warn(deprecation_warning(change.object.metadata.name, kind=names.TRAINING_RUNTIME))
             yield from refusals(runtime_problems(change.object.spec))
 
     @webhooks.validating(
@@ -128,10 +137,10 @@ async def _train_job_findings(
     namespace, name = change.request.namespace, train_job.metadata.name
     found = await lookups.runtime(reference, namespace)
     if found is None and is_new:
-        return list(refusals([missing_runtime(train_job)]))
+        return list(refusals([missing_runtime(train_job, await lookups.runtimes(namespace))]))
     warnings: list[Finding] = []
-    if isinstance(found, ClusterTrainingRuntime) and is_deprecated(found.metadata.labels):
-        warnings.append(Warn(deprecation_warning(found.metadata.name, is_referenced=True)))
+    if found is not None and is_deprecated(found.metadata.labels):
+        warnings.append(Warn(deprecation_warning(reference.name, kind=reference.kind, is_referenced=True)))
     # A runtime may be deleted while TrainJobs run by it: they go on by what they kept of it, and stay changeable.
     runtime = found.spec if found is not None else await lookups.snapshot(namespace, name)
     around = await _surroundings(change, runtime, lookups)

@@ -47,32 +47,33 @@ class Reports:
         self._tokens = tokens or Tokens(client)
 
     async def answer(self, request: web.Request) -> web.Response:
-        """The answer to one request: the report itself where it was taken, else a Status that says why not."""
+        """The answer to one request: what was taken of the report, else a Status that says why nothing was."""
         try:
-            body = await self._take(request)
+            taken = await self._take(request)
         except Refusal as refusal:
             return web.json_response(refusal.body, status=refusal.code)
         except (ApiError, ConnectionFault) as error:
             log.warning("report not written", path=request.path, error=str(error))
             failure = Refusal(500, "InternalError", "Internal error")
             return web.json_response(failure.body, status=failure.code)
-        return web.Response(body=body, content_type="application/json")
+        return web.json_response(taken)
 
     async def nothing_here(self, request: web.Request) -> web.Response:
         """The answer to requests for any other place."""
         refusal = not_found("Not found")
         return web.json_response(refusal.body, status=refusal.code)
 
-    async def _take(self, request: web.Request) -> bytes:
+    async def _take(self, request: web.Request) -> dict[str, Any]:
+        """Writes what a report says, and gives what of it was written."""
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         token = bearer_token(request.headers.get("Authorization", ""))
         if await self._tokens.namespace(token, audience(namespace, name)) != namespace:
             raise forbidden()
-        body = await _read(request)
-        status = trainer_status(body)
-        if status is not None:
-            await self._write(namespace, name, status)
-        return body
+        status = trainer_status(await _read(request))
+        if status is None:
+            return {}
+        await self._write(namespace, name, status)
+        return {"trainerStatus": status}
 
     async def _write(self, namespace: str, name: str, status: dict[str, Any]) -> None:
         whole = {"metadata": {"name": name, "namespace": namespace}, "status": {"trainerStatus": status}}

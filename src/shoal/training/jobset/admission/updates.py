@@ -22,8 +22,7 @@ _JOBS: Final = "spec.replicatedJobs"
 def update_problems(new: JobSet, old: JobSet) -> Iterator[FieldProblem]:
     """What was changed and may not be."""
     is_suspended = old.spec.is_suspended or new.spec.is_suspended
-    wanted, known = (_jobs(each, leaves_placement_out=is_suspended) for each in (new, old))
-    if place := first_difference(wanted, known, _JOBS):
+    if place := _changed_place(new, old, leaves_placement_out=is_suspended):
         said = "field is immutable"
         if is_suspended:
             said += ": while suspended, pod templates may change in labels, annotations, nodeSelector, tolerations "
@@ -33,6 +32,14 @@ def update_problems(new: JobSet, old: JobSet) -> Iterator[FieldProblem]:
         yield FieldProblem(place, said)
     if new.spec.managed_by != old.spec.managed_by:
         yield immutable("spec.managedBy", new.spec.managed_by)
+
+
+def _changed_place(new: JobSet, old: JobSet, *, leaves_placement_out: bool) -> str:
+    """Where the Jobs of two JobSets first mean something else; most changes are of something else altogether."""
+    if new.spec.replicated_jobs == old.spec.replicated_jobs:
+        return ""
+    wanted, known = (_jobs(each, leaves_placement_out=leaves_placement_out) for each in (new, old))
+    return first_difference(wanted, known, _JOBS)
 
 
 def _jobs(job_set: JobSet, *, leaves_placement_out: bool) -> list[Any]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from shoal.training.admission.sharing import SharedReads
+from shoal.training.sharing import SharedReads
 from tests.support.waiting import eventually
 
 
