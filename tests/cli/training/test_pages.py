@@ -5,49 +5,16 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
-from shoal.api.trainer import TRAIN_JOBS, TrainJob
 from shoal.cli.output import to_table
-from shoal.cli.training.pages import progress_of, span, state_of, train_jobs_table
+from shoal.cli.training.pages import hints, metrics_of, progress_of, span, train_jobs_table
+from shoal.cli.training.states import Standing, standing_of
+from tests.cli.training.examples import a_job, is_, jobs
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-def a_job(name: str = "llama", **status: Any) -> TrainJob:
-    metadata = {"name": name, "namespace": "research", "creationTimestamp": "2026-01-01T11:00:00Z"}
-    body = {"metadata": metadata, "spec": {"runtimeRef": {"name": "torch-distributed"}}, "status": status}
-    return TRAIN_JOBS.decode(msgspec.json.encode(body))
-
-
-def is_(kind: str, status: str = "True") -> dict[str, Any]:
-    since = "2026-01-01T11:30:00Z"
-    return {"type": kind, "status": status, "reason": "r", "message": "m", "lastTransitionTime": since}
-
-
-def jobs(name: str, **counts: int) -> dict[str, Any]:
-    return {"name": name, "ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0} | counts
-
-
-@pytest.mark.parametrize(
-    ("status", "state"),
-    [
-        ({}, "Waiting"),
-        ({"jobsStatus": [jobs("node", active=1)]}, "Starting"),
-        ({"jobsStatus": [jobs("node"), jobs("dataset-initializer", active=1)]}, "Starting"),
-        ({"jobsStatus": [jobs("node", active=1, ready=1)]}, "Running"),
-        ({"jobsStatus": [jobs("node", ready=1), jobs("launcher", active=1)]}, "Starting"),
-        ({"jobsStatus": [jobs("node", ready=1), jobs("launcher", ready=1)]}, "Running"),
-        ({"conditions": [is_("Suspended")]}, "Suspended"),
-        ({"conditions": [is_("Suspended", "False")], "jobsStatus": [jobs("node", ready=1)]}, "Running"),
-        ({"conditions": [is_("Suspended", "False"), is_("Complete")]}, "Complete"),
-        ({"conditions": [is_("Failed")]}, "Failed"),
-        ({"lastError": {"time": "2026-01-01T11:30:00Z", "message": "no quota"}}, "Error"),
-    ],
-)
-def test_one_word_says_how_a_run_is(status: dict[str, Any], state: str) -> None:
-    assert state_of(a_job(**status)) == state
+RUNNING: dict[str, Any] = {"jobsStatus": [jobs("node", active=1, ready=1)]}
+HALFWAY: dict[str, Any] = {"trainerStatus": {"progressPercentage": 40, "estimatedRemainingSeconds": 7200}}
 
 
 @pytest.mark.parametrize(
@@ -55,19 +22,19 @@ def test_one_word_says_how_a_run_is(status: dict[str, Any], state: str) -> None:
     [
         ({}, "-"),
         ({"trainerStatus": {"progressPercentage": 40, "lastUpdatedTime": "2026-01-01T11:30:00Z"}}, "40%"),
-        ({"trainerStatus": {"progressPercentage": 40, "estimatedRemainingSeconds": 7200}}, "40%, 2h left"),
+        (HALFWAY | RUNNING, "40%, 2h left"),
+        (HALFWAY | {"conditions": [is_("Suspended")]}, "40%"),
+        (HALFWAY | {"conditions": [is_("Failed")]}, "40%"),
+        (HALFWAY | {"conditions": [is_("Complete")]}, "40%"),
+        (HALFWAY, "40%"),
         ({"conditions": [is_("Complete")]}, "100%"),
-        (
-            {
-                "conditions": [is_("Failed")],
-                "trainerStatus": {"progressPercentage": 40, "estimatedRemainingSeconds": 9},
-            },
-            "40%",
-        ),
     ],
 )
-def test_progress_is_what_the_program_says(status: dict[str, Any], progress: str) -> None:
-    assert progress_of(a_job(**status)) == progress
+def test_progress_is_what_the_program_says_and_time_is_left_only_while_it_runs(
+    status: dict[str, Any], progress: str
+) -> None:
+    job = a_job(**status)
+    assert progress_of(job, standing_of(job)) == progress
 
 
 @pytest.mark.parametrize(
@@ -77,12 +44,56 @@ def test_a_length_of_time_is_told_in_one_unit(seconds: float, said: str) -> None
     assert span(seconds) == said
 
 
-def test_a_table_of_runs_fits_a_terminal() -> None:
+def test_a_table_of_runs_says_how_far_they_are() -> None:
     metrics = [{"name": "loss", "value": "0.25"}, {"name": "lr", "value": "1e-4"}]
     status = {"progressPercentage": 40, "estimatedRemainingSeconds": 300, "metrics": metrics}
-    table = train_jobs_table([a_job(trainerStatus=status)], NOW + timedelta(hours=1), with_namespace=False)
+    found = [(a_job(trainerStatus=status, **RUNNING), Standing("Running"))]
+    table = train_jobs_table(found, NOW + timedelta(hours=1), with_namespace=False, is_wide=False)
     assert to_table(table).splitlines() == [
         "NAME    RUNTIME             STATE     PROGRESS       METRICS             AGE",
-        "llama   torch-distributed   Waiting   40%, 5m left   loss=0.25 lr=1e-4   2h",
+        "llama   torch-distributed   Running   40%, 5m left   loss=0.25 lr=1e-4   2h",
     ]
-    assert train_jobs_table([a_job()], NOW, with_namespace=True).rows[0][0] == "research"
+    assert train_jobs_table(found, NOW, with_namespace=True, is_wide=False).rows[0][0] == "research"
+
+
+def test_a_wide_table_says_why_in_one_line() -> None:
+    found = [(a_job(), Standing("Failed", "FailedJobs: two\nlines")), (a_job("fine"), Standing("Running"))]
+    table = train_jobs_table(found, NOW, with_namespace=False, is_wide=True)
+    assert table.heading[-1] == "reason"
+    assert [row[-1] for row in table.rows] == ["FailedJobs: two lines", "-"]
+
+
+def test_a_wide_table_has_all_metrics() -> None:
+    job = a_job(trainerStatus={"metrics": [{"name": f"m{index}", "value": "1"} for index in range(5)]})
+    assert metrics_of(job, most=3) == "m0=1 m1=1 m2=1"
+    assert metrics_of(job, most=None) == "m0=1 m1=1 m2=1 m3=1 m4=1"
+
+
+FULL, BROKEN = Standing("Pending", waits_for_room=True), Standing("Failed", is_trouble=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ([(a_job("a"), Standing("Running"))], []),
+        ([(a_job("a"), FULL)], ["a waits for room: ask shoal explain trainjob/a -n research"]),
+        ([(a_job("a", namespace="default"), FULL)], ["a waits for room: ask shoal explain trainjob/a"]),
+        (
+            [(a_job("a"), FULL), (a_job("b"), BROKEN), (a_job("c"), FULL)],
+            [
+                "a and c wait for room: ask shoal explain trainjob/a -n research",
+                "-o wide says what is wrong with b",
+            ],
+        ),
+        ([(a_job(name), BROKEN) for name in "abcd"], ["-o wide says what is wrong with a and 3 more"]),
+    ],
+    ids=["all is well", "no room", "in the usual namespace", "both", "many"],
+)
+def test_who_does_not_get_on_is_named_with_what_to_ask_next(found: Any, said: list[str]) -> None:
+    assert hints(found, "") == said
+
+
+def test_a_hint_names_the_cluster_that_was_asked() -> None:
+    assert hints([(a_job("a"), FULL)], " --data-dir /d")[0].endswith(
+        "shoal explain trainjob/a -n research --data-dir /d"
+    )

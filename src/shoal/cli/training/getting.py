@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from shoal.cli.connecting import ContextOption, KubeconfigOption
-from shoal.cli.exits import CommandError
-from shoal.cli.output import Format, Table, show, write
-from shoal.cli.up import DATA_DIR, DataDirOption
-
-if TYPE_CHECKING:
-    from shoal.cli.training.clusters import Place
+from shoal.cli.connecting import ContextOption
+from shoal.cli.training.clusters import DataDirOption, KubeconfigOption, Place
 
 EXAMPLES = {
     "shoal get trainjobs": "What trains here, and how far it is",
+    "shoal get trainjobs -o wide": "And why one does not get on",
+    "shoal get trainjobs -w": "See how they change",
     "shoal get trainjobs -A -o json": "Everywhere, for a script",
     "shoal get trainjob llama -n research": "One of them",
     "shoal get runtimes": "What can be trained with",
@@ -34,6 +31,15 @@ class Kind(enum.StrEnum):
     RUNTIMES = "runtimes"
 
 
+class GetFormat(enum.StrEnum):
+    """How it is printed; wide is a table with the reasons, whatever the terminal's width."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+
+
 _SPELLINGS = {
     "trainjob": Kind.TRAIN_JOBS,
     "trainjobs": Kind.TRAIN_JOBS,
@@ -44,13 +50,19 @@ _SPELLINGS = {
 
 def get(
     kind: Annotated[str, typer.Argument(metavar="KIND", help=f"{', '.join(Kind)}.")],
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Only this one.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Only this one.")] = "",
     namespace: NamespaceOption = "",
     all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Of all namespaces.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Go on, with a row for each change.")] = False,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
-    data_dir: DataDirOption = DATA_DIR,
-    output: Annotated[Format, typer.Option("--output", "-o", help="How to print.")] = Format.TABLE,
+    data_dir: DataDirOption = None,
+    output: Annotated[
+        GetFormat, typer.Option("--output", "-o", metavar="FORMAT", help="table, wide (says why, too), json or yaml.")
+    ] = GetFormat.TABLE,
+    show_managed_fields: Annotated[
+        bool, typer.Option("--show-managed-fields", help="Print managedFields in JSON and YAML.")
+    ] = False,
 ) -> None:
     """Show training runs with their progress, or the runtimes that they can use."""
     chosen = _SPELLINGS.get(kind.lower())
@@ -58,59 +70,17 @@ def get(
         raise typer.BadParameter(f"{kind} is unknown here, choose from {', '.join(Kind)}", param_hint="KIND")
     if name and all_namespaces:
         raise typer.BadParameter("a name is of one namespace: leave one of the two out", param_hint="--all-namespaces")
+    if watch and output not in (GetFormat.TABLE, GetFormat.WIDE):
+        raise typer.BadParameter("rows can be watched, not documents: leave one of the two out", param_hint="--watch")
     from shoal.cli.processes.loops import run_loop  # noqa: PLC0415 - other commands do without
-    from shoal.cli.training.clusters import Place  # noqa: PLC0415
+    from shoal.cli.training.showing import Question, answer  # noqa: PLC0415
 
-    place = Place(kubeconfig, context, data_dir, namespace)
-    read = _train_jobs if chosen is Kind.TRAIN_JOBS else _runtimes
-    run_loop(_show(read, place, name, output, everywhere=all_namespaces))
-
-
-async def _show(read: Any, place: Place, name: str, output: Format, *, everywhere: bool) -> None:
-    async with place.client() as (client, namespace):
-        objects, table = await read(client, "" if everywhere else namespace)
-    if name:
-        keep = [index for index, one in enumerate(objects) if one["metadata"]["name"] == name]
-        if not keep:
-            raise CommandError(f"there is no {name} in {namespace}")
-        objects, table = [objects[index] for index in keep], Table([table.rows[index] for index in keep], table.heading)
-    elif not objects and output is Format.TABLE:
-        write(f"nothing found{'' if everywhere else f' in {namespace}'}\n")
-        return
-    show(objects[0] if name else {"apiVersion": "v1", "kind": "List", "items": objects}, output, table=table)
-
-
-async def _train_jobs(client: Any, namespace: str) -> tuple[list[dict[str, Any]], Table]:
-    from datetime import UTC, datetime  # noqa: PLC0415
-
-    from shoal.api.trainer import TRAIN_JOBS  # noqa: PLC0415
-    from shoal.cli.training.pages import train_jobs_table  # noqa: PLC0415
-
-    documents = await _listed(client, TRAIN_JOBS, namespace)
-    jobs = [TRAIN_JOBS.decode(_encoded(one)) for one in documents]
-    return documents, train_jobs_table(jobs, datetime.now(UTC), with_namespace=not namespace)
-
-
-async def _runtimes(client: Any, namespace: str) -> tuple[list[dict[str, Any]], Table]:
-    from shoal.api.trainer import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES  # noqa: PLC0415
-    from shoal.cli.training.pages import runtimes_table  # noqa: PLC0415
-
-    of_cluster = await _listed(client, CLUSTER_TRAINING_RUNTIMES, "")
-    of_namespace = await _listed(client, TRAINING_RUNTIMES, namespace)
-    typed = [CLUSTER_TRAINING_RUNTIMES.decode(_encoded(one)) for one in of_cluster]
-    more = [TRAINING_RUNTIMES.decode(_encoded(one)) for one in of_namespace]
-    return [*of_cluster, *of_namespace], runtimes_table([*typed, *more])
-
-
-async def _listed(client: Any, resource: Any, namespace: str) -> list[dict[str, Any]]:
-    """The objects as the server has them, by namespace and name, each with what it is."""
-    found = (await client.list(resource.documents(), namespace)).items
-    marks = {"apiVersion": resource.api_version, "kind": resource.kind}
-    ordered = sorted(found, key=lambda one: (one.metadata.namespace, one.metadata.name))
-    return [marks | one.content for one in ordered]
-
-
-def _encoded(document: dict[str, Any]) -> bytes:
-    import msgspec  # noqa: PLC0415
-
-    return msgspec.json.encode(document)
+    question = Question(
+        kind=chosen,
+        name=name,
+        everywhere=all_namespaces,
+        is_watched=watch,
+        output=output,
+        with_managed_fields=show_managed_fields,
+    )
+    run_loop(answer(Place(kubeconfig, context, data_dir, namespace), question))

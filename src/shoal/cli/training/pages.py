@@ -6,32 +6,42 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from shoal.api.meta import is_true
-from shoal.api.trainer import ClusterTrainingRuntime, TrainingRuntime, TrainJob, is_finished
-from shoal.api.trainer.names import COMPLETE, FAILED, FRAMEWORK_LABEL, LAUNCHER, NODE, SUSPENDED
+from shoal.api.trainer import ClusterTrainingRuntime, TrainingRuntime, TrainJob
+from shoal.api.trainer.names import COMPLETE, FRAMEWORK_LABEL
 from shoal.cli.output import Table
+from shoal.cli.training.fitting import NOTHING
+from shoal.cli.training.states import RUNNING, Standing
 
+AGE, STATE = "age", "state"
+CUT_FIRST = {"metrics": 12, "runtime": 12, STATE: 16, "progress": 8}
+"""The columns that give way in a narrow terminal, and what is left of them."""
 _METRICS_SHOWN = 3
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
-def train_jobs_table(jobs: Sequence[TrainJob], now: datetime, *, with_namespace: bool) -> Table:
-    """How each training run is, and how far."""
-    heading = ("name", "runtime", "state", "progress", "metrics", "age")
+def train_jobs_table(
+    jobs: Sequence[tuple[TrainJob, Standing]], now: datetime, *, with_namespace: bool, is_wide: bool
+) -> Table:
+    """How each training run is, and how far; where there is room for it also why."""
+    heading = ["name", "runtime", STATE, "progress", "metrics", AGE]
     rows = [
-        (
+        [
             job.metadata.name,
             job.spec.runtime_ref.name,
-            state_of(job),
-            progress_of(job),
-            metrics_of(job),
+            standing.state,
+            progress_of(job, standing),
+            metrics_of(job, most=None if is_wide else _METRICS_SHOWN),
             _age(job.metadata.creation_timestamp, now),
-        )
-        for job in jobs
+        ]
+        for job, standing in jobs
     ]
-    if not with_namespace:
-        return Table(rows, heading)
-    spaces = [job.metadata.namespace for job in jobs]
-    return Table([(space, *row) for space, row in zip(spaces, rows, strict=True)], ("namespace", *heading))
+    if with_namespace:
+        heading.insert(0, "namespace")
+        rows = [[job.metadata.namespace, *row] for (job, _), row in zip(jobs, rows, strict=True)]
+    if is_wide:
+        heading.append("reason")
+        rows = [[*row, _line(standing.reason)] for (_, standing), row in zip(jobs, rows, strict=True)]
+    return Table(rows, heading)
 
 
 def runtimes_table(runtimes: Iterable[TrainingRuntime | ClusterTrainingRuntime]) -> Table:
@@ -40,7 +50,7 @@ def runtimes_table(runtimes: Iterable[TrainingRuntime | ClusterTrainingRuntime])
         (
             runtime.metadata.name,
             runtime.metadata.namespace or "all",
-            runtime.metadata.labels.get(FRAMEWORK_LABEL, "-"),
+            runtime.metadata.labels.get(FRAMEWORK_LABEL, NOTHING),
             policy.num_nodes if (policy := runtime.spec.ml_policy) is not None and policy.num_nodes is not None else 1,
         )
         for runtime in runtimes
@@ -48,35 +58,40 @@ def runtimes_table(runtimes: Iterable[TrainingRuntime | ClusterTrainingRuntime])
     return Table(rows, ("name", "namespace", "framework", "nodes"))
 
 
-def state_of(job: TrainJob) -> str:
-    """One word for how it is."""
-    conditions = job.status.conditions
-    for condition in (FAILED, COMPLETE, SUSPENDED):
-        if is_true(conditions, condition):
-            return condition
-    nodes = [one for one in job.status.jobs_status if one.name in (NODE, LAUNCHER)]
-    if nodes and all(one.ready or one.succeeded for one in nodes):
-        return "Running"
-    if job.status.last_error is not None:
-        return "Error"
-    return "Starting" if any(one.active or one.ready or one.succeeded for one in job.status.jobs_status) else "Waiting"
+def hints(jobs: Sequence[tuple[TrainJob, Standing]], options: str) -> list[str]:
+    """What to ask next about runs that do not get on; ``options`` name the cluster in the command to type."""
+    said = []
+    waiting = [job for job, standing in jobs if standing.waits_for_room]
+    if waiting:
+        who = f"{_names(waiting)} {'waits' if len(waiting) == 1 else 'wait'} for room"
+        said.append(f"{who}: ask shoal explain {asked_about(waiting[0])}{options}")
+    troubled = [job for job, standing in jobs if standing.is_trouble]
+    if troubled:
+        said.append(f"-o wide says what is wrong with {_names(troubled)}")
+    return said
 
 
-def progress_of(job: TrainJob) -> str:
-    """What the training program says of how far it is."""
+def asked_about(job: TrainJob) -> str:
+    """How a run is named to ``shoal explain``."""
+    namespace = job.metadata.namespace
+    return f"trainjob/{job.metadata.name}" + (f" -n {namespace}" if namespace != "default" else "")
+
+
+def progress_of(job: TrainJob, standing: Standing) -> str:
+    """What the training program says of how far it is; how long it takes still, only while it runs."""
     status = job.status.trainer_status
     if status is None or status.progress_percentage is None:
-        return "100%" if is_true(job.status.conditions, COMPLETE) else "-"
+        return "100%" if is_true(job.status.conditions, COMPLETE) else NOTHING
     left = status.estimated_remaining_seconds
-    rest = f", {span(left)} left" if left and not is_finished(job) else ""
+    rest = f", {span(left)} left" if left and standing.state == RUNNING else ""
     return f"{status.progress_percentage}%{rest}"
 
 
-def metrics_of(job: TrainJob) -> str:
-    """The first figures that it reports."""
+def metrics_of(job: TrainJob, *, most: int | None) -> str:
+    """The first figures that it reports, or all."""
     status = job.status.trainer_status
-    shown = [f"{metric.name}={metric.value}" for metric in (status.metrics if status else [])[:_METRICS_SHOWN]]
-    return " ".join(shown) or "-"
+    shown = [f"{metric.name}={metric.value}" for metric in (status.metrics if status else [])[:most]]
+    return " ".join(shown) or NOTHING
 
 
 def span(seconds: float) -> str:
@@ -88,4 +103,13 @@ def span(seconds: float) -> str:
 
 
 def _age(created: datetime | None, now: datetime) -> str:
-    return span((now - created).total_seconds()) if created is not None else "-"
+    return span((now - created).total_seconds()) if created is not None else NOTHING
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split()) or NOTHING
+
+
+def _names(jobs: Sequence[TrainJob]) -> str:
+    first, *others = [job.metadata.name for job in jobs]
+    return f"{first} and {len(others)} more" if len(others) > 1 else " and ".join([first, *others])

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from shoal.cli.connecting import ContextOption, KubeconfigOption
+from shoal.cli.connecting import ContextOption
 from shoal.cli.output import DocumentFormat, Format, show, show_manifests, write
-from shoal.cli.up import DATA_DIR, DataDirOption
+from shoal.cli.training.clusters import DataDirOption, KubeconfigOption, Place
 
 INSTALL_EXAMPLES = {
     "shoal runtimes install": "Install all of them, or bring them up to date",
@@ -18,6 +18,12 @@ INSTALL_EXAMPLES = {
 LIST_EXAMPLES = {"shoal runtimes list": "What comes with this version of Shoal"}
 
 _MANAGER = "shoal-runtimes"
+
+
+def alone(context: typer.Context) -> None:
+    """The runtimes for training that come with Shoal."""
+    if context.invoked_subcommand is None:
+        write(context.get_help())  # which prints by itself, and leaves nothing, where the terminal is rich
 
 
 def list_(
@@ -36,10 +42,10 @@ def list_(
 
 
 def install(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]…", help="Only these.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these.")] = None,
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
-    data_dir: DataDirOption = DATA_DIR,
+    data_dir: DataDirOption = None,
     output: Annotated[
         DocumentFormat | None, typer.Option("--output", "-o", help="Print the runtimes and install nothing.")
     ] = None,
@@ -56,7 +62,6 @@ def install(
         return
     from shoal.api.trainer import CLUSTER_TRAINING_RUNTIMES  # noqa: PLC0415
     from shoal.cli.processes.loops import run_loop  # noqa: PLC0415
-    from shoal.cli.training.clusters import Place  # noqa: PLC0415
 
     async def run() -> None:
         async with Place(kubeconfig, context, data_dir).client() as (client, _):
