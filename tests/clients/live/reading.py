@@ -32,7 +32,10 @@ _RULES = (
     # In which order the reasons are told that keep a node from being drained.
     (r"\[cannot delete [^]]*\]", "[<reasons>]"),
     # A pod that went while the real scheduler was binding it.
-    (r"(?m)^.*FailedScheduling.*(running Bind plugin.*not found|skip schedule deleting pod).*\n", ""),
+    (
+        r"(?m)^.*FailedScheduling.*(running Bind plugin.*(not found|is being deleted)|skip schedule deleting pod).*\n",
+        "",
+    ),
     # Events are told in the name of another component.
     (r"(?m)^(  (?:Normal|Warning)  \S+  <age>  )\S+(  )", r"\1<component>\2"),
 )
