@@ -36,6 +36,8 @@ _RULES = (
         r"(?m)^.*FailedScheduling.*(running Bind plugin.*(not found|is being deleted)|skip schedule deleting pod).*\n",
         "",
     ),
+    # Endpoints of a pod that went while they were worked out.
+    (r"(?m)^.*Warning  FailedToUpdateEndpoint(Slices)?  .*\n", ""),
     # Events are told in the name of another component.
     (r"(?m)^(  (?:Normal|Warning)  \S+  <age>  )\S+(  )", r"\1<component>\2"),
 )
