@@ -12,6 +12,7 @@ from shoal.api.meta.duration import Duration, InvalidDuration, parse_duration
 from shoal.api.meta.int_or_string import IntOrString, InvalidPercentage, parse_int_or_string, scaled_value
 from shoal.api.meta.names import (
     LABEL_LIMIT,
+    LAST_APPLIED,
     SUBDOMAIN_LIMIT,
     RandomSource,
     dns1035_label_problems,
@@ -67,6 +68,7 @@ from shoal.api.meta.time import InvalidTime, format_micro_time, format_time, now
 
 __all__ = [
     "LABEL_LIMIT",
+    "LAST_APPLIED",
     "SELECT_EVERYTHING",
     "SELECT_NOTHING",
     "SUBDOMAIN_LIMIT",

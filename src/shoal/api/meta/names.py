@@ -14,6 +14,9 @@ from typing import Protocol
 LABEL_LIMIT = 63
 """The longest DNS label, label value, and name part of a label key."""
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which kubectl remembers a whole object: on a copy it would speak of another one."""
+
 SUBDOMAIN_LIMIT = 253
 """The longest DNS subdomain: what most object names may be."""
 

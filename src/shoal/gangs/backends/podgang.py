@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from shoal.api.grove import names
-from shoal.api.meta import dns1123_label_problems
+from shoal.api.meta import LAST_APPLIED, dns1123_label_problems
 from shoal.api.scheduler_grove_io import GangTopologyConstraint, PodGang
 from shoal.gangs.backends.backend import Untranslatable
 
-_ITS_OWN = ("kubectl.kubernetes.io/last-applied-configuration", names.PODS_CARRY_ANNOTATION)
+_ITS_OWN = (LAST_APPLIED, names.PODS_CARRY_ANNOTATION)
 
 
 def required_key(constraint: GangTopologyConstraint | None) -> str:

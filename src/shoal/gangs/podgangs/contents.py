@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from shoal.api.grove import PodCliqueSet, names
-from shoal.api.meta import is_controlled_by
+from shoal.api.meta import LAST_APPLIED, is_controlled_by
 from shoal.api.scheduler_grove_io import GangPodGroup, PodGang, PodGangSpec
 from shoal.gangs.backends.registry import Backends
 from shoal.gangs.plan import PlannedGang
 from shoal.gangs.podgangs.membership import References
 from shoal.gangs.topologies.constraints import Keys, gang_constraints
-
-LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-"""What kubectl remembers of the set. On a gang it would speak of another object, and be the largest part of it."""
 
 
 @dataclass(frozen=True, kw_only=True)

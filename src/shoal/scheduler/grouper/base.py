@@ -12,7 +12,7 @@ from typing import Final
 import yaml
 
 from shoal.api import kai_names
-from shoal.api.meta import InvalidDuration, OwnerReference, parse_duration
+from shoal.api.meta import LAST_APPLIED, InvalidDuration, OwnerReference, parse_duration
 from shoal.scheduler.grouper.case import Case
 from shoal.scheduler.grouper.defaults import defaults_of
 from shoal.scheduler.grouper.fields import Json, annotations_of, group_kind, labels_of, name_of, uid_of
@@ -23,7 +23,6 @@ TRAIN: Final = "train"
 BUILD: Final = "build"
 INFERENCE: Final = "inference"
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _PREEMPTIBILITIES: Final = ("preemptible", "non-preemptible", "")
 
 
@@ -85,7 +84,7 @@ def _annotations(case: Case, owner: Json) -> dict[str, str]:
     pod = case.pod.metadata.annotations
     user = {kai_names.USER: pod[kai_names.USER]} if kai_names.USER in pod else {}
     own = {
-        key: value for key, value in annotations_of(owner).items() if key != _LAST_APPLIED and not is_written_later(key)
+        key: value for key, value in annotations_of(owner).items() if key != LAST_APPLIED and not is_written_later(key)
     }
     return {**user, kai_names.TOP_OWNER: _top_owner(owner), **own}
 

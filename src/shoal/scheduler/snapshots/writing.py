@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
+from shoal.api.meta import LAST_APPLIED
 from shoal.api.meta.objects import Document
 from shoal.api.meta.time import format_time
 from shoal.scheduler.snapshots.snapshot import FILE_NAME, SECTIONS, Json
 
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 _KEPT_OF_CONTAINERS: Final = ("name", "image", "ports", "resources", "restartPolicy")
 _DROPPED: Final = {"ConfigMap": ("data", "binaryData")}
@@ -62,7 +62,7 @@ def document_of(one: Any, api_version: str, kind: str) -> Json:
     content: Json = dict(one.content) if isinstance(one, Document) else msgspec.to_builtins(one)
     content["apiVersion"], content["kind"] = content.get("apiVersion") or api_version, content.get("kind") or kind
     metadata = {key: value for key, value in content.get("metadata", {}).items() if key != "managedFields"}
-    annotations = {key: value for key, value in metadata.get("annotations", {}).items() if key != _LAST_APPLIED}
+    annotations = {key: value for key, value in metadata.get("annotations", {}).items() if key != LAST_APPLIED}
     if "annotations" in metadata:
         metadata["annotations"] = annotations
     content["metadata"] = metadata

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from shoal.api import kai_names
 from shoal.api.grove import names as grove_names
-from shoal.api.meta import Document, fit_name, is_controlled_by
+from shoal.api.meta import LAST_APPLIED, fit_name, is_controlled_by
 from shoal.api.scheduler_grove_io import POD_GANGS, PodFields, pod_fields
 from shoal.api.trainer import TrainJob
 from shoal.training.framework import Gang, Info, Plugin, PodSet, Wanted, gang_of
@@ -22,7 +22,6 @@ from shoal.training.plugins.pod_groups import group, named_scheduler, wants_gang
 
 _KIND: Final = POD_GANGS.documents()
 _UNSERVED: Final = "install Shoal's kinds (`shoal crds`), or take podGroupPolicy.podGang out of the runtime"
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _UNANSWERED: Final = (
     "no controller of gangs has said yet what the pods of PodGang {} carry for their scheduler: run `shoal operator` "
     "with gangs enabled, or see the PodGang's condition BackendReady"
@@ -40,35 +39,27 @@ class PodGangs(Plugin):
         if not is_chosen(info, train_job):
             return info
         gang = gang_of(info)
-        seen = {name: _live(info, name, train_job) for name in _members(info, gang, train_job)}
+        said = {pods.name: _said(info, pods, gang, train_job) for pods in info.pod_sets}
 
         def mark(pods: PodSet) -> PodSet:
-            name, role = gang_name(pods, gang, train_job), role_name(pods, train_job)
-            said = _said(seen[name], role) or PodFields()
+            carried = said[pods.name] or PodFields()
             labels = {
                 kai_names.QUEUE: queue_of(info, train_job),
-                grove_names.GANG_LABEL: name,
-                grove_names.CLIQUE_LABEL: role,
+                grove_names.GANG_LABEL: gang_name(pods, gang, train_job),
+                grove_names.CLIQUE_LABEL: role_name(pods, train_job),
             }
-            fields = dict(said.spec)
+            fields = dict(carried.spec)
             scheduler = fields.pop("schedulerName", "")
             return replace(
                 pods,
                 scheduler=pods.scheduler or scheduler,
-                labels={**pods.labels, **labels, **said.labels},
-                annotations={**pods.annotations, **said.annotations},
+                labels={**pods.labels, **labels, **carried.labels},
+                annotations={**pods.annotations, **carried.annotations},
                 fields={**pods.fields, **fields},
             )
 
-        silent = next(
-            (
-                name
-                for name, members in _members(info, gang, train_job).items()
-                if any(_said(seen[name], role_name(pods, train_job)) is None for pods in members)
-            ),
-            None,
-        )
-        waits_for = "" if silent is None else _UNANSWERED.format(silent)
+        silent = next((pods for pods in info.pod_sets if said[pods.name] is None), None)
+        waits_for = "" if silent is None else _UNANSWERED.format(gang_name(silent, gang, train_job))
         return replace(info.with_pod_sets(mark), waits_for=waits_for)
 
     def build(self, info: Info, train_job: TrainJob) -> Iterable[Wanted]:
@@ -108,18 +99,16 @@ def _members(info: Info, gang: Gang, train_job: TrainJob) -> dict[str, list[PodS
     return found
 
 
-def _live(info: Info, name: str, train_job: TrainJob) -> Document | None:
-    found = info.seen(_KIND, name)
-    return found if found is not None and is_controlled_by(found.metadata, train_job.metadata.uid) else None
-
-
-def _said(seen: Document | None, role: str) -> PodFields | None:
-    """What pods of a role carry, if somebody has said so."""
-    return None if seen is None else pod_fields(seen.metadata.annotations).get(role)
+def _said(info: Info, pods: PodSet, gang: Gang, train_job: TrainJob) -> PodFields | None:
+    """What pods carry, if somebody has said so on the TrainJob's own PodGang."""
+    found = info.seen(_KIND, gang_name(pods, gang, train_job))
+    if found is None or not is_controlled_by(found.metadata, train_job.metadata.uid):
+        return None
+    return pod_fields(found.metadata.annotations).get(role_name(pods, train_job))
 
 
 def _pod_gang(info: Info, train_job: TrainJob, gang: Gang, members: list[PodSet]) -> dict[str, Any]:
-    annotations = {key: value for key, value in train_job.metadata.annotations.items() if key != _LAST_APPLIED}
+    annotations = {key: value for key, value in train_job.metadata.annotations.items() if key != LAST_APPLIED}
     policy = info.pod_group_policy.pod_gang if info.pod_group_policy else None
     labels = {
         **{key: value for key, value in train_job.metadata.labels.items() if not grove_names.is_grove_key(key)},

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from shoal.api.meta import LAST_APPLIED
 from shoal.cluster.apiserver.apply import apply, keep_times, record_update
-from shoal.cluster.apiserver.apply.last_applied import ANNOTATION as LAST_APPLIED
 from shoal.cluster.apiserver.kinds.decode import decode
 from shoal.cluster.apiserver.kinds.tables import type_schema
 from shoal.cluster.apiserver.refusals import Refused

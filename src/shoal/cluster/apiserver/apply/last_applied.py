@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from shoal.api.meta import LAST_APPLIED
 from shoal.cluster.apiserver.apply.check import fits
 from shoal.cluster.apiserver.apply.compare import compared
 from shoal.cluster.apiserver.apply.elements import encoded
@@ -18,14 +19,13 @@ from shoal.cluster.apiserver.apply.prune import owned
 from shoal.cluster.apiserver.apply.shape import Shape
 from shoal.cluster.apiserver.kinds.kind import Object
 
-ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 MOST_BYTES = 256 * 1024
 """The most that all annotations of an object may hold."""
 
 
 def takeable(shape: Shape, live: Object) -> Tree:
     """The fields that kubectl applied from the client's side and that are as it left them."""
-    text = _annotations(live).get(ANNOTATION)
+    text = _annotations(live).get(LAST_APPLIED)
     if not text:
         return {}
     try:
@@ -46,12 +46,15 @@ def takeable(shape: Shape, live: Object) -> Tree:
 def with_annotation(new: Object, applied: Object) -> None:
     """Writes what was applied into the annotation of an object that has one."""
     annotations = _annotations(new)
-    if not annotations.get(ANNOTATION):
+    if not annotations.get(LAST_APPLIED):
         return
-    kept = {key: value for key, value in annotations.items() if key != ANNOTATION}
+    kept = {key: value for key, value in annotations.items() if key != LAST_APPLIED}
     text = _last_applied(applied)
-    if sum(len(key.encode()) + len(value.encode()) for key, value in {**kept, ANNOTATION: text}.items()) <= MOST_BYTES:
-        kept[ANNOTATION] = text
+    if (
+        sum(len(key.encode()) + len(value.encode()) for key, value in {**kept, LAST_APPLIED: text}.items())
+        <= MOST_BYTES
+    ):
+        kept[LAST_APPLIED] = text
     new["metadata"]["annotations"] = kept
 
 
@@ -63,7 +66,7 @@ def _annotations(thing: Object) -> dict[str, str]:
 def _last_applied(applied: Object) -> str:
     metadata = dict(applied["metadata"])
     if "annotations" in metadata:
-        annotations = {key: value for key, value in (metadata["annotations"] or {}).items() if key != ANNOTATION}
+        annotations = {key: value for key, value in (metadata["annotations"] or {}).items() if key != LAST_APPLIED}
         if metadata["annotations"] is None:
             del metadata["annotations"]
         else:

@@ -20,13 +20,13 @@ from shoal.api.apps import (
     Deployment,
     ReplicaSet,
 )
-from shoal.api.meta import SUBDOMAIN_LIMIT
+from shoal.api.meta import LAST_APPLIED, SUBDOMAIN_LIMIT
 from shoal.cluster.controllers.deployments.sizes import age, max_surge
 from shoal.cluster.controllers.template_hash import template_hash
 
 NOT_COPIED = frozenset(
     {
-        "kubectl.kubernetes.io/last-applied-configuration",
+        LAST_APPLIED,
         "deprecated.deployment.rollback.to",
         REVISION,
         REVISION_HISTORY,

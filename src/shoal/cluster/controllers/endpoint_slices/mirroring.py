@@ -18,14 +18,13 @@ from shoal.api.discovery_k8s_io import (
     EndpointPort,
     EndpointSlice,
 )
-from shoal.api.meta import ObjectMeta, owner_reference
+from shoal.api.meta import LAST_APPLIED, ObjectMeta, owner_reference
 from shoal.cluster.controllers.backends import parse_ip, repack
 from shoal.cluster.controllers.endpoint_slices.backends_of_service import Identity, Ports, identity, in_order
 from shoal.cluster.controllers.endpoint_slices.packing import differs
 from shoal.cluster.controllers.endpoint_slices.plan import Plan
 
 _LEADER = "control-plane.alpha.kubernetes.io/leader"
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _Group = tuple[str, Ports]
 
 
@@ -122,7 +121,7 @@ def _mirror(endpoints: Endpoints, group: _Group, together: list[Endpoint], manag
             annotations={
                 key: value
                 for key, value in metadata.annotations.items()
-                if key not in (LAST_CHANGE_TRIGGER_TIME, _LAST_APPLIED)
+                if key not in (LAST_CHANGE_TRIGGER_TIME, LAST_APPLIED)
             },
             owner_references=[owner_reference(endpoints, ENDPOINTS)],
         ),
