@@ -56,6 +56,8 @@ class Settings:
     rate_limit: tuple[float, int] | None = None
     """Requests per second and burst; None leaves fairness to the server's own."""
     pace: Pace = Pace()
+    debounce: float = 1.0
+    """The share of its usual delay for which a controller puts off status writes that nothing waits for."""
 
 
 class Manager:
@@ -74,6 +76,7 @@ class Manager:
         self.metrics = metrics or Metrics()
         self.probes = Probes()
         self._settings = settings
+        self.debounce = settings.debounce
         self._transport = transport
         self._fence = Fence()
         limit = settings.rate_limit

@@ -18,9 +18,12 @@ class Patience:
     It does not forget by itself: telling may fail, and what has waited for long enough does not wait again.
     """
 
-    def __init__(self, seconds: float = 1.0, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """``seconds`` is how long news waits with which no other patience is named."""
+    def __init__(
+        self, seconds: float = 1.0, *, scale: float = 1.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``seconds`` is how long news waits with which no other patience is named; ``scale`` shortens all waits."""
         self._seconds = seconds
+        self._scale = scale
         self._clock = clock
         self._waits: dict[Key, tuple[float, float]] = {}
         """The least patience that there was with a key's news, and since when."""
@@ -31,7 +34,7 @@ class Patience:
         News with which there is less patience than with what waits already begins to wait anew: otherwise each step of
         one that took long would be told by itself.
         """
-        patience = self._seconds if seconds is None else seconds
+        patience = (self._seconds if seconds is None else seconds) * self._scale
         now = self._clock()
         least, since = self._waits.get(key, (patience, now))
         if patience < least:

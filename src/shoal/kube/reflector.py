@@ -61,6 +61,8 @@ class Pace:
     """A watch lives for a random time between these, so that load spreads over servers."""
     idle_limit: float = 150.0
     """Bookmarks come about every minute; silence much longer than that means a dead connection."""
+    list_idle_limit: float = 15.0
+    """A streaming list sends what is there at once; a server that has lost its store may never end one."""
     steady: float = 5.0
     """A watch that lived this long counts as a success and resets the back-off."""
 
@@ -90,6 +92,7 @@ class Reflector(Generic[T]):
         self._streaming = True
         self._missing = 0
         self._failures = 0
+        self._expirations = 0
         self._said_unserved = False
         self.problem = ""
         """Why there is no picture yet, in words; empty while all is well."""
@@ -102,7 +105,10 @@ class Reflector(Generic[T]):
                     await self._read_everything()
                 await self._follow()
             except Expired:
+                # The server is well: how often it could not be reached before does not count.
                 self._version = ""
+                self._expirations += 1
+                self._failures = self._expirations - 1
                 await self._pause(self._pace.backoff, "the version is too old: reading everything again")
             except NotFound:
                 await self._wait_until_served()
@@ -139,7 +145,8 @@ class Reflector(Generic[T]):
         )
         items: dict[tuple[str, str], T] = {}
         undecodable: dict[tuple[str, str], DecodeError] = {}
-        batches = self._client.watch_batches(self._resource, self._namespace, query, idle_limit=self._pace.idle_limit)
+        limit = min(self._pace.idle_limit, self._pace.list_idle_limit)
+        batches = self._client.watch_batches(self._resource, self._namespace, query, idle_limit=limit)
         try:
             async for batch in batches:
                 for event in batch:
@@ -210,7 +217,7 @@ class Reflector(Generic[T]):
         finally:
             await batches.aclose()  # type: ignore[attr-defined]
             if time.monotonic() - began >= self._pace.steady:
-                self._failures = 0
+                self._failures = self._expirations = 0
         if time.monotonic() - began < 1.0:
             await self._pause(self._pace.backoff, "the watch ended at once")
 

@@ -102,7 +102,7 @@ class TrainJobs:
         self._jobs: Informer[TrainJob] = manager.cache.informer(TRAIN_JOBS)
         self._metrics = TrainJobMetrics(manager.metrics.registry, self._jobs.items)
         self._runtimes: dict[Key, TrainingRuntimeSpec] = {}
-        self._unsaid = Patience()
+        self._unsaid = Patience(scale=manager.debounce)
         self._waiting: dict[Key, float] = {}
         """Until when it is not told that a TrainJob waits for others."""
         self.children = Children(manager, framework)

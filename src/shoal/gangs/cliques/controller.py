@@ -137,6 +137,7 @@ class Cliques:
         self._writer = manager.writer("grove-operator-cliques")
         self._pods = PodWrites(manager.client, self._writer, manager.events)
         self.claims = SharedClaims(manager, caches, self._writer)
+        self._debounce = manager.debounce
         self._clock = clock
         self._due: dict[Key, float] = {}
         self._hashes: OrderedDict[tuple[str, int], Hashes] = OrderedDict()
@@ -301,7 +302,7 @@ class Cliques:
             self._due.pop(seen.key, None)
             return None
         wait = SOON if clique.status.observed_generation is not None else AT_FIRST
-        left = self._due.setdefault(seen.key, self._clock() + wait) - self._clock()
+        left = self._due.setdefault(seen.key, self._clock() + wait * self._debounce) - self._clock()
         # The gangs of a scaling group's further replicas wait until the base gang has its nodes.
         has_followers = bool(seen.pcs.spec.template.pod_clique_scaling_groups)
         if left > 0 and not is_urgent(clique.status, status, minimum=clique.spec.minimum, has_followers=has_followers):

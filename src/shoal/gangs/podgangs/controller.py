@@ -83,8 +83,8 @@ class PodGangs:
         self._documents = manager.cache.informer(POD_GANGS.documents())
         self._events = manager.events
         self._writer = manager.writer("grove-podgangs")
-        self._patience = Patience()
-        self._unsaid = Patience(SOON)
+        self._patience = Patience(scale=manager.debounce)
+        self._unsaid = Patience(SOON, scale=manager.debounce)
 
     async def reconcile(self, key: Key) -> Requeue | None:
         """Makes one PodGang as it should be, or takes away one that is not wanted any more."""

@@ -35,7 +35,7 @@ from shoal.gangs.retries import RETRIES
 from shoal.gangs.sets import accounts, wakes
 from shoal.gangs.sets.autoscalers import autoscaler_problems
 from shoal.gangs.sets.children import Child, Children, Kind, has_changed
-from shoal.gangs.sets.pace import Pace
+from shoal.gangs.sets.pace import LONGEST, QUIET, Pace
 from shoal.gangs.sets.progress import MOST_PROBLEMS, Progress
 from shoal.gangs.sets.replica_controller import Replicas
 from shoal.gangs.sets.replica_keys import key_of_set
@@ -70,7 +70,7 @@ class Sets:
         self._progress = progress
         self._writer = children.writer
         self._teardown = Teardown(manager, caches, self._writer)
-        self._pace = Pace()
+        self._pace = Pace(quiet=QUIET * manager.debounce, longest=LONGEST * manager.debounce)
         made_once = (children.accounts, children.roles, children.role_bindings, children.secrets, children.claims)
         watches = [
             Watch(resource=POD_CLIQUES, keys=key_of_set, when=wakes.clique_concerns),

@@ -14,7 +14,7 @@ from shoal.kube.changes import field_changed
 from shoal.kube.queue import RESYNC
 from shoal.kube.store import key_of
 from shoal.scheduler.gpu_memory import gpu_memory_of
-from shoal.scheduler.pace import RACE_LOST, WritePace
+from shoal.scheduler.pace import EVERY, RACE_LOST, WritePace
 from shoal.scheduler.podgroups.ledger import GangUse, Ledger, concerns_a_gang, gang_of
 from shoal.scheduler.podgroups.preemptibility import is_preemptible, priority_of
 from shoal.scheduler.podgroups.settings import PodGroupSettings
@@ -51,7 +51,7 @@ class PodGroups:
         nodes, pods = cache.informer(NODES), cache.informer(PODS)
         self._ledger = Ledger(nodes.get, pods.store.get)
         self._writer = manager.writer("kai-podgroup-controller")
-        self._pace: WritePace[Key] = WritePace()
+        self._pace: WritePace[Key] = WritePace(EVERY * manager.debounce)
         # Before any controller hears of a pod: its figures are there when its gang is looked at.
         pods.subscribe(self._ledger.record)
         nodes.subscribe(self._ledger.record_node)

@@ -10,7 +10,7 @@ from shoal.api.scheduling_run_ai import POD_GROUPS, QUEUES, PodGroup, Queue
 from shoal.kube import Conflict, Controller, Key, Manager, NotFound, Requeue, Watch
 from shoal.kube.changes import any_of, field_changed, labels_changed, spec_changed
 from shoal.kube.queue import RESYNC
-from shoal.scheduler.pace import RACE_LOST, WritePace
+from shoal.scheduler.pace import EVERY, RACE_LOST, WritePace
 from shoal.scheduler.queues.ledger import Ledger
 from shoal.scheduler.queues.metrics import QueueMetrics
 from shoal.scheduler.queues.settings import QueueSettings
@@ -52,7 +52,7 @@ class Queues:
         self._ledger = Ledger()
         self._writer = manager.writer("kai-queue-controller")
         self._metrics = QueueMetrics(manager.metrics.registry, settings)
-        self._pace: WritePace[Key] = WritePace()
+        self._pace: WritePace[Key] = WritePace(EVERY * manager.debounce)
         # Before any controller hears of a gang: its figures are there when a queue is looked at.
         manager.cache.informer(POD_GROUPS).subscribe(self._ledger.record)
 

@@ -99,7 +99,7 @@ class JobSets:
         self._events = manager.events
         self._metrics = JobSetMetrics(manager.metrics.registry)
         self._stands_by = ""
-        self._unsaid = Patience()
+        self._unsaid = Patience(scale=manager.debounce)
 
     def all_keys(self, _: HasMetadata) -> Iterable[Key]:
         """Every JobSet: each has to be looked at when upstream comes or goes."""

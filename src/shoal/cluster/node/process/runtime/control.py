@@ -69,11 +69,11 @@ def tell(control: socket.socket, report: Report, descriptors: Sequence[int] = ()
 
 def heard(control: socket.socket) -> tuple[Report, list[int]] | None:
     """What was said next, and the descriptors that came with it; None when all who could say something are gone."""
-    space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR)
     try:
-        said, rights, _, _ = control.recvmsg(_LONGEST, space, socket.MSG_CMSG_CLOEXEC)
+        said, rights = _received(control)
     except ConnectionResetError:
-        return None
+        # They ended with something of ours unread. That is reported before what they said, which is still there.
+        said, rights = _received(control)
     if not said:
         return None
     descriptors = array.array("i")
@@ -81,6 +81,12 @@ def heard(control: socket.socket) -> tuple[Report, list[int]] | None:
         if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
             descriptors.frombytes(given[: len(given) - len(given) % _DESCRIPTOR])
     return _decoder.decode(said), descriptors.tolist()
+
+
+def _received(control: socket.socket) -> tuple[bytes, list[tuple[int, int, bytes]]]:
+    space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR)
+    said, rights, _, _ = control.recvmsg(_LONGEST, space, socket.MSG_CMSG_CLOEXEC)
+    return said, rights
 
 
 def has_ended(control: socket.socket) -> bool:
