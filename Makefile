@@ -4,16 +4,19 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 # What is given to the command that a target runs: make test ARGS="-k queue -x"
 ARGS ?=
-# Tests run on all cores, file by file; those that need the machine for themselves run after the others, one by one.
-PARALLEL = --numprocesses auto --dist loadfile
+# Runs a suite on all cores, file by file, with these arguments for pytest.
+SUITE = $(VENV)/bin/python -m tests.support.suites
 # Which benches run: make bench BENCH=bench/runtime.py ARGS=--quick
 BENCH ?= $(wildcard bench/[a-z]*.py)
 
 COMPILE = $(VENV)/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url --no-annotate $(if $(UPGRADE),--upgrade)
 
-.PHONY: help setup run test test-kube test-training lint bench kube-binaries kind-tables manifests record-conformance record-differential lock clean
+.PHONY: help setup run test test-kube test-training lint bench kube-binaries kind-tables manifests record-conformance record-differential record-transcripts verify-recordings lock clean
 .DEFAULT_GOAL := help
+
+# Without its cache of compiled files every process compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## say what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -24,18 +27,18 @@ setup: $(VENV)/.ready ## make .venv with everything the other targets need (Pyth
 run: setup ## start Shoal on this machine: make run ARGS="--sim 16x8:H100"
 	@exec $(VENV)/bin/shoal up $(ARGS)
 
-test: setup ## run the tests; those on a real Kubernetes too, where it is built
-	$(VENV)/bin/pytest -m "not slow and not training" $(PARALLEL) $(ARGS)
+test: setup ## run the tests that need nothing but Python
+	$(SUITE) test $(ARGS)
 
 test-kube: kube-binaries ## build a real Kubernetes and run the tests that need it, and the slow ones
 	@export SHOAL_REQUIRE_KUBE=1; failed=; \
-	$(VENV)/bin/pytest -m "(kube or slow) and not alone and not training" $(PARALLEL) $(ARGS) || failed=yes; \
-	$(VENV)/bin/pytest -m alone $(ARGS) || failed=yes; \
+	$(SUITE) kube $(ARGS) || failed=yes; \
+	$(SUITE) alone $(ARGS) || failed=yes; \
 	test -z "$$failed"
 
 test-training: kube-binaries ## install the Kubeflow SDK, JAX, XGBoost, MPI and PyTorch, and run the tests of training with them
-	@$(VENV)/bin/python tests/support/training_programs.py
-	SHOAL_REQUIRE_KUBE=1 $(VENV)/bin/pytest tests/e2e/training tests/training $(PARALLEL) $(ARGS)
+	@$(VENV)/bin/python tests/support/programs/training_programs.py
+	SHOAL_REQUIRE_KUBE=1 $(SUITE) training $(ARGS)
 
 lint: setup ## check style, types and imports
 	@failed=; for check in "ruff check" "ruff format --check" mypy lint-imports; do \
@@ -50,8 +53,8 @@ bench: $(BENCH_VENV)/.ready kube-binaries ## measure what the README claims, aga
 	test -z "$$failed" || { echo "bench: failed:$${failed#,}" >&2; exit 1; }
 
 kube-binaries: setup ## build a real Kubernetes, etcd, helm and kwok into the cache (minutes, once)
-	@$(VENV)/bin/python tests/support/kube_binaries.py
-	@$(VENV)/bin/python tests/support/kubectl_minors.py
+	@$(VENV)/bin/python tests/support/programs/kube_binaries.py
+	@$(VENV)/bin/python tests/support/programs/kubectl_minors.py
 
 kind-tables: kube-binaries ## make the tables of built-in kinds, and their schemas for CRDs, anew from Go's types and a real server
 	@$(VENV)/bin/python -m tests.support.kind_tables.generate
@@ -66,6 +69,12 @@ record-conformance: kube-binaries ## record anew what a real API server answers 
 
 record-differential: kube-binaries ## record anew what a real cluster makes of the stories of tests/differential
 	@$(VENV)/bin/python -m tests.differential.record $(ARGS)
+
+record-transcripts: kube-binaries ## record anew what kubectl says to the scripts of tests/clients
+	@$(VENV)/bin/python -m tests.clients.record
+
+verify-recordings: kube-binaries ## compare all recordings with a real Kubernetes once more
+	@$(VENV)/bin/python -m tests.support.suites.recordings
 
 lock: setup ## pin the requirements anew after a change in pyproject.toml (UPGRADE=1: the newest of all)
 	@test -x $(VENV)/bin/uv || $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet uv

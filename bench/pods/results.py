@@ -24,7 +24,7 @@ from bench.pods.starting import Singly, Together, all_at_once, one_by_one
 from bench.pods.talking import CLIENTS, TalkPlan, logs, prepare, services
 from bench.serving.contestants import rest
 from bench.starting.clusters import SHOAL, Cluster, shoal_up
-from tests.support.ordinary_user import USER, as_ordinary_user
+from tests.support.programs.ordinary_user import USER, as_ordinary_user
 
 PARTS = ("start", "burst", "rest", "service", "logs")
 BARE, DIRECT, FILE = "unshare", "directly", "to a file"

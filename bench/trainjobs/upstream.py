@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.trainjobs.programs import HOST
-from tests.support.kube_binaries import Tool, build, folder_of, go_command, missing
+from tests.support.programs.kube_binaries import Tool, build, folder_of, go_command, missing
 
 TRAINER, JOB_SET = "trainer-controller-manager", "jobset-controller-manager"
 _PEERS = Path(__file__).resolve().parent.parent / "peers"

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from shoal.api.apiextensions import DEFINITIONS
+from shoal.api.crd import CustomResource
 from shoal.api.definitions import ALL, DIALECTS
 from shoal.api.grove import POD_CLIQUE_SETS, POD_CLIQUES
 from shoal.cli.processes.api import define
 from shoal.kube import Invalid
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.gangs.builders import a_bare_clique, a_bare_set
+from tests.support.clusters.in_process import Cluster
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with in_process_cluster(tmp_path) as cluster:
-        await define(cluster.client, (*ALL, *DIALECTS))
-        yield cluster
+def kinds() -> Sequence[CustomResource]:
+    """Every kind that Shoal defines."""
+    return (*ALL, *DIALECTS)
 
 
-def a_set(**template: Any) -> dict[str, Any]:
+def a_set_with_a_port(**template: Any) -> dict[str, Any]:
     pod = {"containers": [{"name": "c", "ports": [{"containerPort": 80}], "resources": {"limits": {"cpu": 1}}}]}
-    clique = {"name": "a", "spec": {"replicas": 2, "podSpec": pod}}
-    return {"metadata": {"name": "s"}, "spec": {"replicas": 1, "template": {"cliques": [clique], **template}}}
+    return a_bare_set("s", a_bare_clique("a", podSpec=pod), **template)
 
 
 async def test_every_kind_is_served_as_it_is_stated(cluster: Cluster) -> None:
@@ -47,7 +46,7 @@ async def test_to_define_them_again_changes_nothing(cluster: Cluster) -> None:
 
 
 async def test_pods_in_a_set_get_their_defaults(cluster: Cluster) -> None:
-    made = await cluster.make(POD_CLIQUE_SETS, a_set())
+    made = await cluster.make(POD_CLIQUE_SETS, a_set_with_a_port())
     [clique] = made.content["spec"]["template"]["cliques"]
     [container] = clique["spec"]["podSpec"]["containers"]
     assert container["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
@@ -56,7 +55,7 @@ async def test_pods_in_a_set_get_their_defaults(cluster: Cluster) -> None:
 
 async def test_a_set_by_the_superseded_constraint_is_not_made_anew(cluster: Cluster) -> None:
     with pytest.raises(Invalid, match=r"set pack\.required instead") as refused:
-        await cluster.make(POD_CLIQUE_SETS, a_set(topologyConstraint={"packDomain": "rack"}))
+        await cluster.make(POD_CLIQUE_SETS, a_set_with_a_port(topologyConstraint={"packDomain": "rack"}))
     assert [cause.field for cause in refused.value.causes] == ["spec.template.topologyConstraint.packDomain"]
 
 

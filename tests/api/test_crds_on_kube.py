@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,15 +16,20 @@ from shoal.api.scheduling_run_ai import BIND_REQUESTS, POD_GROUPS, QUEUES
 from shoal.cluster.kubernetes import RealKubernetes
 from shoal.kube import Client, Invalid
 from shoal.kube.admission.configuration import CUSTOM_RESOURCE_DEFINITIONS
-from tests.support.cluster_client import client_to
-from tests.support.kubectl import Kubectl
+from tests.support.clusters.client import client_to
+from tests.support.programs.kubectl import Kubectl
+
+
+@pytest.fixture(scope="module")
+def defined(kube: RealKubernetes) -> RealKubernetes:
+    """With our kinds over what others may have defined before, as an upstream project's own of the same kind."""
+    kube.admin.define([definition.manifest() for definition in (*ALL, *DIALECTS)])
+    return kube
 
 
 @pytest.fixture
-async def client(kube: RealKubernetes) -> AsyncIterator[Client]:
-    async with client_to(kube.kubeconfig) as client:
-        # Over what others may have defined on this server before, as an upstream project's own of the same kind.
-        await asyncio.to_thread(kube.admin.define, [definition.manifest() for definition in (*ALL, *DIALECTS)])
+async def client(defined: RealKubernetes) -> AsyncIterator[Client]:
+    async with client_to(defined.kubeconfig) as client:
         yield client
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from shoal.api.crd import CustomResource, KubernetesType, object_schema
 from shoal.api.definitions import ALL, DIALECTS
-from tests.support.schema_examples import example_of
-from tests.support.structural import structural_problems
+from tests.support.schemas.examples import example_of
+from tests.support.schemas.structural import structural_problems
 
 each_definition = pytest.mark.parametrize(
     "definition", [pytest.param(each, id=each.name) for each in (*ALL, *DIALECTS)]

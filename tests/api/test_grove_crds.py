@@ -13,8 +13,8 @@ from shoal.api import grove, scheduler_grove_io
 from shoal.api.crd import CustomResource
 from shoal.cluster.apiserver.custom.pipeline import Pipeline
 from shoal.kube.admission.fields import Reason
-from tests.support.corpus import needs_corpus, upstream_definition, upstream_samples
-from tests.support.crd_diff import Intended, differences, unexplained
+from tests.support.schemas.corpus import needs_corpus, upstream_definition, upstream_samples
+from tests.support.schemas.crd_diff import Intended, differences, unexplained
 
 DEFINITIONS = (*grove.DEFINITIONS, *scheduler_grove_io.DEFINITIONS)
 BY_KIND = {(definition.resource.api_version, definition.kind): definition for definition in DEFINITIONS}

@@ -12,8 +12,8 @@ import pytest
 from shoal.api import jobset
 from shoal.api.crd import schema_of
 from shoal.cluster.apiserver.custom.pipeline import Pipeline
-from tests.support.corpus import needs_corpus, upstream_definition, upstream_samples
-from tests.support.crd_diff import Intended, differences, unexplained
+from tests.support.schemas.corpus import needs_corpus, upstream_definition, upstream_samples
+from tests.support.schemas.crd_diff import Intended, differences, unexplained
 
 [DEFINITION] = jobset.DEFINITIONS
 

@@ -9,8 +9,8 @@ import pytest
 
 from shoal.api import kai_scheduler, scheduling_run_ai
 from shoal.api.crd import CustomResource
-from tests.support.corpus import needs_corpus, upstream_definition, upstream_samples
-from tests.support.crd_diff import Intended, differences, unexplained
+from tests.support.schemas.corpus import needs_corpus, upstream_definition, upstream_samples
+from tests.support.schemas.crd_diff import Intended, differences, unexplained
 
 DEFINITIONS = (*kai_scheduler.DEFINITIONS, *scheduling_run_ai.DEFINITIONS)
 HOSTNAME = "'kubernetes.io/hostname'"

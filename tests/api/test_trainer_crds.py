@@ -14,8 +14,8 @@ from shoal.api import trainer
 from shoal.api.crd import CustomResource
 from shoal.api.trainer import TRAIN_JOBS, names
 from shoal.cluster.apiserver.custom.pipeline import Pipeline
-from tests.support.corpus import CORPUS, needs_corpus, upstream_definition, upstream_samples
-from tests.support.crd_diff import Intended, differences, unexplained
+from tests.support.schemas.corpus import CORPUS, needs_corpus, upstream_definition, upstream_samples
+from tests.support.schemas.crd_diff import Intended, differences, unexplained
 
 BY_KIND = {definition.kind: definition for definition in trainer.DEFINITIONS}
 

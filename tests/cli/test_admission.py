@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ import pytest
 
 from shoal.api import grove, scheduling_run_ai
 from shoal.api.core import PODS
+from shoal.api.crd import CustomResource
 from shoal.api.grove import POD_CLIQUE_SETS
 from shoal.api.meta import PartialObject
 from shoal.api.scheduling_run_ai import QUEUES
 from shoal.cli.processes.admission import Admission, holds, registration
-from shoal.cli.processes.api import define
 from shoal.cli.processes.offers import SchedulerAdmission, offered
 from shoal.cli.registrations import MARKS, marked, unregister
 from shoal.gangs.settings import Authorizing, GangSettings
@@ -24,9 +24,10 @@ from shoal.kube import Invalid, Manager, running
 from shoal.kube.admission import AdmissionServer, DirectoryStore, Policy, SelfMade, UrlEndpoint
 from shoal.kube.admission.configuration import MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS
 from shoal.scheduler.admission.gpu_sharing import GpuSharingSettings
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, in_process_cluster, writes_of
-from tests.support.shoal_up import Shoal
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import eventually
 
 NAME = "podcliqueset-validating-webhook"
@@ -34,10 +35,9 @@ BODY = {"kind": "x", "webhooks": [{"name": "a", "clientConfig": {"url": "https:/
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with in_process_cluster(tmp_path / "server") as found:
-        await define(found.client, [*grove.DEFINITIONS, *scheduling_run_ai.DEFINITIONS])
-        yield found
+def kinds() -> Sequence[CustomResource]:
+    """Grove's kinds and KAI's."""
+    return (*grove.DEFINITIONS, *scheduling_run_ai.DEFINITIONS)
 
 
 @asynccontextmanager
@@ -175,15 +175,11 @@ async def registered(cluster: Cluster) -> set[str]:
     }
 
 
-def a_pod(**noted: str) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "web", "annotations": {key.replace("_", "-"): value for key, value in noted.items()}},
-        "spec": {
-            "schedulerName": "kai-scheduler",
-            "automountServiceAccountToken": False,
-            "containers": [{"name": "main", "image": "busybox"}],
-        },
-    }
+def a_sharing_pod(fraction: str) -> dict[str, Any]:
+    """A pod that asks for a part of a GPU."""
+    return pod_manifest(
+        annotations={"gpu-fraction": fraction}, scheduler="kai-scheduler", automountServiceAccountToken=False
+    )
 
 
 async def test_both_sides_are_served_together(cluster: Cluster, tmp_path: Path, unused_tcp_port: int) -> None:
@@ -192,8 +188,8 @@ async def test_both_sides_are_served_together(cluster: Cluster, tmp_path: Path, 
         with pytest.raises(Invalid, match=r"spec\.resources: Required value"):
             await cluster.make(QUEUES, {"metadata": {"name": "team"}, "spec": {}})
         with pytest.raises(Invalid, match=r"metadata\.annotations\[gpu-fraction\]"):
-            await cluster.make(PODS, a_pod(gpu_fraction="1.5"))
-        made = await cluster.make(PODS, a_pod(gpu_fraction="0.5"))
+            await cluster.make(PODS, a_sharing_pod("1.5"))
+        made = await cluster.make(PODS, a_sharing_pod("0.5"))
         assert "runai/shared-gpu-configmap" in made.metadata.annotations
         with pytest.raises(Invalid, match=r"spec\.template\.cliques"):
             await cluster.make(POD_CLIQUE_SETS, {"metadata": {"name": "a"}, "spec": {"template": {"cliques": []}}})
@@ -221,7 +217,7 @@ async def test_where_gpus_are_shared_no_more_nobody_is_asked_to_prepare_pods(
     async with serving(cluster, tmp_path / "certs", unused_tcp_port, scheduler=NOT_SHARING):
         assert await registered(cluster) == OF_GANGS | OF_THE_SCHEDULER - {"mutating-kai-admission"}
         with pytest.raises(Invalid, match="not shared in this cluster"):
-            await cluster.make(PODS, a_pod(gpu_fraction="0.5"))
+            await cluster.make(PODS, a_sharing_pod("0.5"))
 
 
 async def test_what_has_our_mark_and_is_offered_no_more_is_taken_back(

@@ -24,7 +24,7 @@ import yaml
 
 from shoal.kube import Connection, HttpTransport, load_connection
 from shoal.kube.transport import Request
-from tests.support.command import SHOAL, environment, run_to_end, shoal
+from tests.support.programs.command import SHOAL, environment, run_to_end, shoal
 
 READY = "Shoal is ready: api https://127.0.0.1:"
 

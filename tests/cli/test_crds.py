@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from shoal.api.definitions import ALL, DIALECTS
-from tests.support.command import environment, shoal
+from tests.support.programs.command import environment, shoal
 
 GROUPS = sorted({definition.group for definition in (*ALL, *DIALECTS)})
 
@@ -17,7 +17,7 @@ GROUPS = sorted({definition.group for definition in (*ALL, *DIALECTS)})
 def printed(*arguments: str) -> list[dict[str, Any]]:
     done = shoal("crds", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
-    return list(yaml.safe_load_all(done.stdout))
+    return list(yaml.load_all(done.stdout, Loader=yaml.CSafeLoader))
 
 
 def test_yaml_holds_every_definition_as_it_was_generated() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 GROVE = "/apis/grove.io/v1alpha1"

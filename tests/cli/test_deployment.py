@@ -10,7 +10,7 @@ import yaml
 
 from shoal.cli import deployment
 from shoal.scheduler.configuration import configuration_of, parse_arguments, read_configuration
-from tests.support.command import shoal
+from tests.support.programs.command import shoal
 
 FOLDER = Path(__file__).parents[2] / "deploy"
 FILES = {file.stem: file for file in sorted(FOLDER.glob("*.yaml"))}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.command import SHOAL, environment, run_to_end, shoal
+from tests.support.programs.command import SHOAL, environment, run_to_end, shoal
 
 PROGRAM = """
 import sys, signal, asyncio, typer

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,18 +15,12 @@ from shoal.cli.children import Reporter
 from shoal.cli.exits import cause_of
 from shoal.cli.processes.managing import run_manager
 from shoal.kube import Manager
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.support.clusters.in_process import Cluster
 from tests.support.waiting import eventually
 
 
 class Broken(Exception):
     pass
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with in_process_cluster(tmp_path / "server") as found:
-        yield found
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import pytest
 from shoal.api.definitions import ALL
 from shoal.api.resource_nvidia_com import DEFINITIONS as COMPUTE_DOMAINS
 from shoal.cluster.kubernetes import Refused
-from tests.support.command import SHOAL, environment, shoal
-from tests.support.corpus import CORPUS, needs_corpus
-from tests.support.embedded import Embedded, running_embedded
-from tests.support.tls import Authority
+from tests.support.clusters.embedded import Embedded, running_embedded
+from tests.support.network.tls import Authority
+from tests.support.programs.command import SHOAL, environment, shoal
+from tests.support.schemas.corpus import CORPUS, needs_corpus
 from tests.support.waiting import wait_until
 
 HEAD = "apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\n"

@@ -24,7 +24,8 @@ from shoal.cli.scheduling.replaying import _setting
 from shoal.scheduler.explaining import Answer, State, explain
 from shoal.scheduler.explaining.words import moment
 from shoal.scheduler.snapshots import packed
-from tests.scheduler.explaining.stage import a_cluster, a_job, a_node, a_queue, a_request, after_a_cycle
+from tests.scheduler.builders import a_model_gpu_queue, a_model_node
+from tests.scheduler.explaining.stage import a_cluster, a_job, a_request, after_a_cycle
 from tests.scheduler.snapshots.documents import a_busy_cluster, a_document
 
 APP = typer.Typer()
@@ -158,8 +159,8 @@ def an_answer() -> bytes:
         a_job("core", "b", on="n2", request=a_request(8), preemptible=False),
         a_job("mine", request=a_request(8)),
     ]
-    queues = [a_queue("a", quota=8), a_queue("b", quota=8, reclaim=3600)]
-    with after_a_cycle(a_cluster([a_node("n1"), a_node("n2")], queues, jobs)) as session:
+    queues = [a_model_gpu_queue("a", quota=8), a_model_gpu_queue("b", quota=8, reclaim_min_runtime=3600)]
+    with after_a_cycle(a_cluster([a_model_node("n1"), a_model_node("n2")], queues, jobs)) as session:
         told = explain(session, jobs[2])
         answer = Answer(kind="job", name="mine", namespace="team", cycle=7, at=moment(session.now), jobs=[told])
     return msgspec.json.encode(answer)

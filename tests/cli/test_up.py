@@ -10,12 +10,15 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support import command
-from tests.support.shoal_up import Shoal, with_binaries
+from shoal.cli.data_dir import DataDir, PartState
+from tests.support.clusters.shoal_up import Shoal, with_binaries
+from tests.support.programs import command
 from tests.support.waiting import is_alive, wait_until
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"key": "value"}}
@@ -36,50 +39,118 @@ def shoal(tmp_path: Path) -> Iterator[Shoal]:
     shoal("down")
 
 
+@dataclass(frozen=True)
+class Running:
+    """A Shoal that runs, and the line with which it said so."""
+
+    shoal: Shoal
+    pid: int
+    line: str
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """One for all claims that leave it as ready as it was: with this machine and two simulated nodes."""
+    shoal = Shoal(tmp_path_factory.mktemp("running") / "data", has_local_node=True)
+    with shoal.foreground("--sim=2x8:H100") as (process, line):
+        yield Running(shoal, process.pid, line)
+
+
 @pytest.fixture
 def hanging(tmp_path: Path) -> Shoal:
     """A Shoal whose etcd and kube-apiserver run and never answer."""
     return with_binaries(tmp_path, etcd="exec sleep 300", **{"kube-apiserver": "exec sleep 300"})
 
 
-def test_it_says_when_it_is_ready_and_where(shoal: Shoal) -> None:
-    with shoal.foreground() as (_, line):
-        endpoints = shoal.endpoints()
-        assert list(endpoints) == ["api", "portal", "visualizer", "metrics", "health"]
-        assert line.startswith("Shoal is ready: ")
-        assert all(f"{name} {address}" in line for name, address in endpoints.items())
-        assert all(re.fullmatch(r"https?://127\.0\.0\.1:\d+", address) for address in endpoints.values())
-        assert f"kubeconfig {shoal.kubeconfig}" in line
-        assert stat.S_IMODE(shoal.kubeconfig.stat().st_mode) == 0o600
+def test_it_says_when_it_is_ready_and_where(running: Running) -> None:
+    endpoints = running.shoal.endpoints()
+    assert list(endpoints) == ["api", "portal", "visualizer", "metrics", "health"]
+    assert running.line.startswith("Shoal is ready: ")
+    assert all(f"{name} {address}" in running.line for name, address in endpoints.items())
+    assert all(re.fullmatch(r"https?://127\.0\.0\.1:\d+", address) for address in endpoints.values())
+    assert f"kubeconfig {running.shoal.kubeconfig}" in running.line
+    assert stat.S_IMODE(running.shoal.kubeconfig.stat().st_mode) == 0o600
 
 
-def test_every_port_answers(shoal: Shoal) -> None:
-    with shoal.foreground("--sim=2x8:H100"):
-        endpoints = shoal.endpoints()
-        assert get(f"{endpoints['health']}/healthz") == "ok"
-        ready = get(f"{endpoints['health']}/readyz?verbose")
-        assert all(f"[+]{part} ok" in ready for part in ("api", "controllers", "node", "network"))
-        metrics = get(f"{endpoints['metrics']}/metrics")
-        assert 'apiserver_request_total{component="api"' in metrics
-        assert 'controller_runtime_reconcile_total{component="controllers"' in metrics
-        assert all(f'component="{part}"' in metrics for part in ("node", "network"))
-        page = get(endpoints["portal"])
-        assert "3 of 3 ready" in page
-        assert str(shoal.kubeconfig) in page
+def test_every_port_answers(running: Running) -> None:
+    endpoints = running.shoal.endpoints()
+    assert get(f"{endpoints['health']}/healthz") == "ok"
+    ready = get(f"{endpoints['health']}/readyz?verbose")
+    assert all(f"[+]{part} ok" in ready for part in ("api", "controllers", "node", "network"))
+    metrics = get(f"{endpoints['metrics']}/metrics")
+    assert 'apiserver_request_total{component="api"' in metrics
+    assert 'controller_runtime_reconcile_total{component="controllers"' in metrics
+    assert all(f'component="{part}"' in metrics for part in ("node", "network"))
+    page = get(endpoints["portal"])
+    assert "3 of 3 ready" in page
+    assert str(running.shoal.kubeconfig) in page
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: signal.Signals(number).name)
-def test_a_signal_stops_everything_within_ten_seconds_even_if_inherited_as_ignored(
-    shoal: Shoal, number: signal.Signals
-) -> None:
-    with shoal.foreground(before="trap '' INT TERM") as (process, line):
-        assert line.startswith("Shoal is ready")
-        children = shoal.pids()
+def test_status_tells_of_nodes_and_pods(running: Running) -> None:
+    assert running.shoal.status()["nodes"] == {"total": 3, "ready": 3}
+    shown = running.shoal("status").stdout
+    assert "3 of 3 ready" in shown
+    assert all(re.search(rf"^{part} +running", shown, re.MULTILINE) for part in PARTS)
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_data_dir_belongs_to_one(running: Running) -> None:
+    second = running.shoal.starting()
+    assert second.returncode == 1
+    place = running.shoal.data_dir
+    assert f"{place} is in use by process {running.pid}: stop it with `shoal down --data-dir" in second.stderr
+    assert running.shoal("status").returncode == 0
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_that_dies_is_started_again_on_its_old_ports(running: Running, name: str) -> None:
+    endpoints, place = running.shoal.endpoints(), DataDir(running.shoal.data_dir)
+
+    def part() -> PartState:
+        return next(one for one in place.parts() if one.name == name)
+
+    def is_ready() -> bool:
+        with suppress(OSError):
+            return get(f"{endpoints['health']}/readyz") == "ok"
+        return False
+
+    os.kill(part().pid, signal.SIGKILL)
+    wait_until(lambda: part().restarts == 1 and part().state == "running", f"{name} to be started again")
+    wait_until(is_ready, "Shoal to be ready again")
+    assert running.shoal("status").returncode == 0
+    assert running.shoal.endpoints() == endpoints
+
+
+def test_killed_it_ends_whole_and_comes_back_as_it_was_until_a_signal_stops_it(shoal: Shoal) -> None:
+    """The signals were inherited as ignored; it stops within ten seconds all the same."""
+
+    def uids() -> dict[str, str]:
+        return {node["metadata"]["name"]: node["metadata"]["uid"] for node in shoal.objects("/api/v1/nodes")}
+
+    flags = ("--sim=2x8:H100", "--sim=1x0")
+    with shoal.foreground(*flags) as (process, _):
+        shoal.admin.request("POST", "/api/v1/namespaces/default/configmaps", CONFIG_MAP)
+        first, children = uids(), shoal.pids()
+        assert sorted(first) == ["local", "sim-0-0", "sim-0-1", "sim-1-0"]
         assert len(children) == len(PARTS)
-        process.send_signal(number)
+        process.kill()
+        process.wait()
+        wait_until(lambda: not any(is_alive(pid) for pid in children), "all parts to end", within=10)
+    assert shoal.status()["running"] is False
+
+    with shoal.foreground(*flags, before="trap '' INT TERM") as (process, line):
+        assert line.startswith("Shoal is ready")
+        assert shoal.admin.request("GET", "/api/v1/namespaces/default/configmaps/kept")["data"] == {"key": "value"}
+        assert uids() == first
+        children = shoal.pids()
+        process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
         assert not any(is_alive(pid) for pid in children)
     assert not (shoal.data_dir / "endpoints.json").exists()
+
+    refused = shoal.starting("--engine=kube")
+    assert refused.returncode == 1
+    assert f"{shoal.data_dir} was made with --engine embedded: start it with that" in refused.stderr
 
 
 def test_detached_it_runs_until_it_is_told_to_stop(shoal: Shoal) -> None:
@@ -104,63 +175,6 @@ def test_detached_it_runs_until_it_is_told_to_stop(shoal: Shoal) -> None:
     assert (again.returncode, again.stdout) == (0, f"Shoal is not running in {shoal.data_dir}\n")
 
 
-def test_status_tells_of_nodes_and_pods(shoal: Shoal) -> None:
-    with shoal.foreground("--sim=3x0"):
-        assert shoal.status()["nodes"] == {"total": 4, "ready": 4}
-        shown = shoal("status").stdout
-        assert "4 of 4 ready" in shown
-        assert all(re.search(rf"^{part} +running", shown, re.MULTILINE) for part in PARTS)
-        assert max(map(len, shown.splitlines())) <= 80
-
-
-def test_a_restart_with_the_same_flags_finds_the_same_nodes(shoal: Shoal) -> None:
-    def uids() -> dict[str, str]:
-        return {node["metadata"]["name"]: node["metadata"]["uid"] for node in shoal.objects("/api/v1/nodes")}
-
-    with shoal.foreground("--sim=2x8:H100", "--sim=1x0") as (process, _):
-        first = uids()
-        assert sorted(first) == ["local", "sim-0-0", "sim-0-1", "sim-1-0"]
-        process.terminate()
-        process.wait()
-    with shoal.foreground("--sim=2x8:H100", "--sim=1x0"):
-        assert uids() == first
-
-
-def test_a_data_dir_belongs_to_one(shoal: Shoal) -> None:
-    with shoal.foreground() as (process, _):
-        second = shoal.starting()
-        assert second.returncode == 1
-        assert (
-            f"{shoal.data_dir} is in use by process {process.pid}: stop it with `shoal down --data-dir" in second.stderr
-        )
-        assert shoal("status").returncode == 0
-
-
-def test_killed_its_parts_end_and_its_data_stay(shoal: Shoal) -> None:
-    with shoal.foreground() as (process, _):
-        shoal.admin.request("POST", "/api/v1/namespaces/default/configmaps", CONFIG_MAP)
-        children = shoal.pids()
-        process.kill()
-        process.wait()
-        wait_until(lambda: not any(is_alive(pid) for pid in children), "all parts to end", within=10)
-    assert shoal.status()["running"] is False
-    with shoal.foreground() as (_, line):
-        assert line.startswith("Shoal is ready")
-        kept = shoal.admin.request("GET", "/api/v1/namespaces/default/configmaps/kept")
-        assert kept["data"] == {"key": "value"}
-
-
-@pytest.mark.parametrize("name", PARTS)
-def test_a_part_that_dies_is_started_again_on_its_old_ports(shoal: Shoal, name: str) -> None:
-    with shoal.foreground():
-        endpoints = shoal.endpoints()
-        os.kill(shoal.part(name)["pid"], signal.SIGKILL)
-        wait_until(lambda: shoal.part(name)["restarts"] == 1, f"{name} to be started again")
-        wait_until(lambda: shoal("status").returncode == 0, "Shoal to be ready again")
-        assert get(f"{endpoints['health']}/readyz") == "ok"
-        assert shoal.endpoints() == endpoints
-
-
 def test_only_what_is_named_runs(shoal: Shoal) -> None:
     with shoal.foreground("--only=nodes", "--sim=1x0"):
         status = shoal.status()
@@ -178,15 +192,6 @@ def test_without_this_machine_as_a_node_nothing_of_it_is_started(tmp_path: Path)
         assert [part["name"] for part in shoal.status()["parts"]] == parts
         assert shoal.objects("/api/v1/nodes") == []
         assert not (shoal.data_dir / "node").exists()
-
-
-def test_data_of_the_other_engine_are_left_alone(shoal: Shoal) -> None:
-    with shoal.foreground() as (process, _):
-        process.terminate()
-        process.wait()
-    refused = shoal.starting("--engine=kube")
-    assert refused.returncode == 1
-    assert f"{shoal.data_dir} was made with --engine embedded: start it with that" in refused.stderr
 
 
 def test_a_start_can_be_given_up(hanging: Shoal) -> None:
@@ -283,13 +288,14 @@ def test_all_taken_ports_are_said_at_once(tmp_path: Path) -> None:
     )
 
 
-def test_it_starts_with_nothing_but_python(tmp_path: Path) -> None:
+def test_it_starts_with_nothing_but_python_and_ends_on_an_interrupt_that_was_ignored_before(tmp_path: Path) -> None:
     """No kubectl, no Go, no root: an empty PATH and an empty home."""
     shoal = Shoal(tmp_path / "data", has_local_node=True)
     environment = {"PATH": "/nowhere", "HOME": str(tmp_path / "home")}
-    with subprocess.Popen(shoal.up(), stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline().startswith("Shoal is ready")
+    with shoal.foreground(before="trap '' INT TERM", environment=environment) as (process, line):
+        assert line.startswith("Shoal is ready")
         assert json.loads((shoal.data_dir / "endpoints.json").read_text())
-        process.terminate()
+        children = shoal.pids()
+        process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
+        assert not any(is_alive(pid) for pid in children)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from shoal.cluster.kubernetes import Binaries
-from tests.support.kube_fixture import kubectl_for
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.real import kubectl_for
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import is_alive, wait_until
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import platform
 import yaml
 
 from shoal import __version__
-from tests.support.command import shoal
+from tests.support.programs.command import shoal
 
 
 def test_machines_read_what_people_read() -> None:

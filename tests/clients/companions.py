@@ -13,7 +13,7 @@ from pathlib import Path
 from shoal.cluster.keyring import Keyring, kubeconfig, write_private
 from shoal.cluster.kubernetes import Binaries, flags
 from shoal.cluster.kubernetes.processes import Child, Spawner, end_all
-from tests.support.embedded import Embedded
+from tests.support.clusters.embedded import Embedded
 
 # What a client says that cannot follow a kind, is refused what its role allows, or was sent what it cannot read.
 _COMPLAINTS = re.compile(

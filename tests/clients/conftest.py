@@ -8,8 +8,8 @@ import pytest
 
 from shoal.cluster.kubernetes import Binaries, RealKubernetes
 from tests.conformance.real import real_server
-from tests.support import kube_binaries, kubectl_minors
-from tests.support.kube_fixture import NOT_BUILT
+from tests.support.clusters.real import NOT_BUILT
+from tests.support.programs import kube_binaries, kubectl_minors
 
 OWN = "1.36"
 OTHER = ".".join(kubectl_minors.version().split(".")[:2])

@@ -16,9 +16,9 @@ from cryptography.x509.oid import NameOID
 
 from shoal.cluster.kubernetes import AdminApi, Binaries
 from tests.clients.companions import Companions, companions
-from tests.support.embedded import running_embedded
-from tests.support.kube_fixture import kubectl_for
-from tests.support.kubectl import Kubectl
+from tests.support.clusters.embedded import running_embedded
+from tests.support.clusters.real import kubectl_for
+from tests.support.programs.kubectl import Kubectl
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from shoal.cluster.kubernetes import Binaries
-from tests.support import kube_binaries
-from tests.support.embedded import Embedded
-from tests.support.kube_fixture import kubectl_for
-from tests.support.kubectl import Kubectl
+from tests.support.clusters.embedded import Embedded
+from tests.support.clusters.real import kubectl_for
+from tests.support.programs import kube_binaries
+from tests.support.programs.kubectl import Kubectl
 
 NAMESPACE = "helm"
 CHART = {

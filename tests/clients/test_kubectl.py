@@ -9,33 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cluster.kubernetes import AdminApi, RealKubernetes, Refused
-from tests.clients.transcript import Place, Script, normalised
-from tests.support.embedded import Embedded
+from shoal.cluster.kubernetes import RealKubernetes
+from tests.clients.playing import SCRIPTS, played, prepare, recording, which
+from tests.clients.transcript import Place, normalised
+from tests.support.clusters.embedded import Embedded
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
-SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.txt"))
 
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=[path.stem for path in SCRIPTS])
-def test_kubectl_says_the_same(
-    path: Path, kubectl_binary: Path, embedded: Embedded, reference: RealKubernetes, tmp_path: Path
-) -> None:
-    minor = "own" if kubectl_binary.parent.name.startswith("kubernetes") else "other"
-    namespace = f"{path.stem}-{minor}"
-    script = Script.read(path, namespace)
-
-    def play(server: Embedded | RealKubernetes, name: str) -> list[str]:
-        prepare(server.admin, namespace)
-        folder = tmp_path / name / "folder"
-        folder.mkdir(parents=True)
-        place = Place(kubectl_binary, server.kubeconfig, folder, namespace)
-        return place.play(script).splitlines()
-
-    with ThreadPoolExecutor() as both:
-        theirs, ours = both.map(play, (reference, embedded), ("real", "embedded"))
+@pytest.mark.parametrize("script", SCRIPTS, ids=[script.stem for script in SCRIPTS])
+def test_kubectl_says_the_same(script: Path, kubectl_binary: Path, embedded: Embedded, tmp_path: Path) -> None:
+    theirs = recording(script, kubectl_binary).read_text().splitlines()
+    ours = played(script, kubectl_binary, embedded, tmp_path / "embedded" / "folder").splitlines()
     found = "\n".join(difflib.unified_diff(theirs, ours, "real", "embedded", lineterm="", n=12))
     assert not found, f"\n{found}"
 
@@ -46,7 +32,7 @@ def test_kubectl_says_the_same(
 def test_kubectl_watches_the_same(
     form: list[str], kubectl_binary: Path, embedded: Embedded, reference: RealKubernetes, tmp_path: Path
 ) -> None:
-    namespace = f"watch-{'own' if kubectl_binary.parent.name.startswith('kubernetes') else 'other'}"
+    namespace = f"watch-{which(kubectl_binary)}"
 
     def is_whole(text: str) -> bool:
         return "last" in text and text.endswith(("s\n", "<none>\n", "}\n"))
@@ -79,13 +65,3 @@ def test_kubectl_watches_the_same(
     with ThreadPoolExecutor() as both:
         theirs, ours = both.map(watched, (reference, embedded), ("real", "embedded"))
     assert ours == theirs
-
-
-def prepare(admin: AdminApi, namespace: str) -> None:
-    """A namespace with the account that a controller would make."""
-    for path, name in (("namespaces", namespace), (f"namespaces/{namespace}/serviceaccounts", "default")):
-        try:
-            admin.request("POST", f"/api/v1/{path}", {"metadata": {"name": name}})
-        except Refused as error:
-            if error.status != 409:
-                raise

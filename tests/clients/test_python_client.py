@@ -10,7 +10,7 @@ import pytest
 from kubernetes import client, config, dynamic, utils, watch
 from kubernetes.client.rest import ApiException
 
-from tests.support.embedded import Embedded
+from tests.support.clusters.embedded import Embedded
 from tests.support.waiting import wait_until
 
 NAMESPACE = "python-client"
@@ -69,14 +69,12 @@ def things(api: Any) -> Any:
     definitions.delete_custom_resource_definition(name)
 
 
-def a_pod(name: str, **labels: str) -> Any:
+def a_pod_model(name: str) -> Any:
+    """A pod as the client's own types say it."""
     container = client.V1Container(
         name="main", image="nginx", resources=client.V1ResourceRequirements(requests={"cpu": "500m"})
     )
-    return client.V1Pod(
-        metadata=client.V1ObjectMeta(name=name, labels=labels or None),
-        spec=client.V1PodSpec(containers=[container]),
-    )
+    return client.V1Pod(metadata=client.V1ObjectMeta(name=name), spec=client.V1PodSpec(containers=[container]))
 
 
 def test_the_client_makes_reads_replaces_and_deletes(core: Any) -> None:
@@ -98,7 +96,7 @@ def test_the_client_makes_reads_replaces_and_deletes(core: Any) -> None:
 
 
 def test_objects_come_back_as_typed_models_with_their_defaults(core: Any) -> None:
-    core.create_namespaced_pod(NAMESPACE, a_pod("typed"))
+    core.create_namespaced_pod(NAMESPACE, a_pod_model("typed"))
     pod = core.read_namespaced_pod("typed", NAMESPACE)
     assert pod.spec.restart_policy == "Always"
     assert pod.spec.containers[0].resources.requests == {"cpu": "500m"}
@@ -111,7 +109,7 @@ def test_objects_come_back_as_typed_models_with_their_defaults(core: Any) -> Non
 
 
 def test_a_refusal_says_what_is_wrong(core: Any) -> None:
-    pod = a_pod("Wrong")
+    pod = a_pod_model("Wrong")
     pod.spec.containers[0].image = ""
     with pytest.raises(ApiException) as refused:
         core.create_namespaced_pod(NAMESPACE, pod)
@@ -231,7 +229,7 @@ def test_workloads_are_scaled_and_their_status_written(api: Any) -> None:
 
 
 def test_pods_are_bound_and_evicted(core: Any) -> None:
-    core.create_namespaced_pod(NAMESPACE, a_pod("bound"))
+    core.create_namespaced_pod(NAMESPACE, a_pod_model("bound"))
     target = client.V1ObjectReference(kind="Node", api_version="v1", name="somewhere")
     body = client.V1Binding(metadata=client.V1ObjectMeta(name="bound"), target=target)
     core.create_namespaced_pod_binding("bound", NAMESPACE, body, _preload_content=False)

@@ -170,6 +170,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(Resource Version:\s+)\d+", r"\1<version>"),
     (r"(v\d+\.\d+\.\d+)\+shoal\b", r"\1"),
     (r"(?m)^(  (buildDate|compiler|gitCommit|goVersion|platform):) .*", r"\1 <build>"),
+    (r"(?m)^(\s+targetPort: )\d{4,5}$", r"\1<port>"),
     (r"\b3[0-2]\d{3}\b", "<node port>"),
     (r"\bkube-api-access-[a-z0-9]{5}\b", "kube-api-access-<random>"),
     (r"(/tmp/|\S*/)(kubectl|LIVE|MERGED)[\w.-]*-\d+", r"\2-<random>"),
@@ -179,7 +180,6 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?m)^(stderr: )?I\d{4} [\d:.]+ .*\n", r"\1"),  # the client's own log, of a race with its own deadline
     (r"(?m)(^\* .*\n)+", _sorted_problems),
     (r'(patch: Invalid value: )"\{.*\}(?=": json: )', r'\1"{...}'),
-    (r"(?m)^(\s+targetPort: )\d{4,5}$", r"\1<port>"),
     # The difference is told in the names of Go's internal fields.
     (r"(?s)(may not (?:be changed|change fields)[^\n]*\n)@@ .*?(?=exit code)", r"\1"),
     (r"(?<=\S) {2,}", "  "),  # the width of a column follows what is in it

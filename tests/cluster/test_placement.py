@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from shoal.api.core import Node, NodeSpec, Taint, Toleration
-from shoal.api.meta import ObjectMeta
+from shoal.api.core import Taint, Toleration
 from shoal.cluster.placement import (
     NO_EXECUTE,
     NodeRequirements,
@@ -15,10 +14,7 @@ from shoal.cluster.placement import (
     tolerates,
     untolerated,
 )
-
-
-def a_node(name: str = "host-1", **labels: str) -> Node:
-    return Node(metadata=ObjectMeta(name=name, labels=labels), spec=NodeSpec())
+from tests.support.builders.nodes import a_node
 
 
 def is_in(key: str, *values: str, operator: str = "In") -> dict[str, Any]:
@@ -93,7 +89,7 @@ def test_taints_that_only_discourage_do_not_count() -> None:
     ],
 )
 def test_a_node_selector_selects(terms: list[dict[str, Any]], expected: bool) -> None:
-    node = a_node(zone="a", cores="16")
+    node = a_node("host-1", labels={"zone": "a", "cores": "16"})
     selector = {"nodeSelectorTerms": terms}
     assert matches_node_selector(selector, node) is expected
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
@@ -103,7 +99,7 @@ def test_a_node_selector_selects(terms: list[dict[str, Any]], expected: bool) ->
 def test_what_is_only_preferred_excludes_no_node() -> None:
     preferred = [{"weight": 1, "preference": {"matchExpressions": [is_in("zone", "b")]}}]
     affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-    assert NodeRequirements.of({}, affinity).matches(a_node(zone="a"))
+    assert NodeRequirements.of({}, affinity).matches(a_node("host-1", labels={"zone": "a"}))
     assert NodeRequirements.of({}, None).matches(a_node())
     assert NodeRequirements.of({}, affinity).is_everything
 
@@ -112,6 +108,6 @@ def test_a_node_selector_of_labels_must_hold_beside_the_affinity() -> None:
     required = {"nodeSelectorTerms": [{"matchExpressions": [is_in("zone", "a")]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     both = NodeRequirements.of({"gpu": "yes"}, affinity)
-    assert both.matches(a_node(zone="a", gpu="yes"))
-    assert not both.matches(a_node(zone="a"))
-    assert not both.matches(a_node(gpu="yes"))
+    assert both.matches(a_node("host-1", labels={"zone": "a", "gpu": "yes"}))
+    assert not both.matches(a_node("host-1", labels={"zone": "a"}))
+    assert not both.matches(a_node("host-1", labels={"gpu": "yes"}))

@@ -18,7 +18,7 @@ def a_container(name: str = "main", **more: Any) -> dict[str, Any]:
     return {"name": name, "image": "example.com/app:1", **more}
 
 
-def a_pod(name: str = "one", metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+def a_bare_pod(name: str = "one", metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -59,7 +59,7 @@ def a_service(name: str = "one", **spec: Any) -> dict[str, Any]:
     }
 
 
-def a_node(name: str, **status: Any) -> dict[str, Any]:
+def a_bare_node(name: str, **status: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
 
 

@@ -15,7 +15,7 @@ from tests.conformance.normal import normalised
 from tests.conformance.player import play
 from tests.conformance.real import real_server
 from tests.conformance.recording import THEMES, stories_of, write
-from tests.support import kube_binaries
+from tests.support.programs import kube_binaries
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from tests.conformance.normal import normalised
 from tests.conformance.player import play
 from tests.conformance.recording import all_stories, difference, read
 from tests.conformance.story import Story
-from tests.support.embedded import Embedded
+from tests.support.clusters.embedded import Embedded
 
 STORIES = all_stories()
 

@@ -12,8 +12,9 @@ from tests.conformance.player import play
 from tests.conformance.real import real_server
 from tests.conformance.recording import all_stories, difference, read
 from tests.conformance.story import Story
+from tests.support.suites.recordings import unless_confirmed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, unless_confirmed("tests/conformance")]
 
 STORIES = all_stories()
 

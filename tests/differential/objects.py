@@ -27,7 +27,7 @@ def a_template(app: str, image: str = IMAGE, metadata: Object | None = None, **s
     }
 
 
-def a_pod(name: str, metadata: Object | None = None, **spec: Any) -> Object:
+def a_bare_pod(name: str, metadata: Object | None = None, **spec: Any) -> Object:
     return an_object("v1", "Pod", name, metadata=metadata or {}, spec={"containers": [a_container()], **spec})
 
 

@@ -15,7 +15,7 @@ from shoal.cluster.kubernetes import Binaries
 from tests.differential.recording import THEMES, stories_of, write
 from tests.differential.telling import told
 from tests.differential.worlds import real_world
-from tests.support import kube_binaries
+from tests.support.programs import kube_binaries
 
 AT_ONCE = 24
 

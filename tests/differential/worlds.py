@@ -12,7 +12,7 @@ from typing import Any
 from shoal.cluster.kubernetes import AdminApi, Binaries, Part, RealKubernetes, admin_of
 from shoal.cluster.kubernetes.processes import Spawner, end_all
 from tests.conformance.player import Server
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 POOL = ("pool-1", "pool-2", "pool-3", "pool-4")
@@ -80,7 +80,7 @@ def embedded_world(data_dir: Path) -> Iterator[World]:
         yield World(address, quiet=1.0)
 
 
-def a_node(name: str, **more: Any) -> dict[str, Any]:
+def a_fake_node(name: str, **more: Any) -> dict[str, Any]:
     """A node that lives without a machine, in both worlds."""
     metadata = {"name": name, **more.pop("metadata", {})}
     metadata["annotations"] = {"kwok.x-k8s.io/node": "fake", **metadata.get("annotations", {})}
@@ -90,7 +90,7 @@ def a_node(name: str, **more: Any) -> dict[str, Any]:
 
 def _furnish(admin: AdminApi) -> None:
     for name in POOL:
-        admin.request("POST", "/api/v1/nodes", a_node(name))
+        admin.request("POST", "/api/v1/nodes", a_fake_node(name))
     wait_until(lambda: all(_is_usable(admin, name) for name in POOL), "nodes that are ready", within=60)
 
 

@@ -17,8 +17,8 @@ from shoal.cluster.kubernetes import Refused, Unreachable
 from shoal.cluster.node.process.client import Runtime
 from shoal.cluster.node.process.layout import Layout
 from shoal.cluster.node.process.runtime.protocol import ContainerState, SandboxState
-from tests.support.kube_fixture import kubectl_for
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.real import kubectl_for
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 Object = dict[str, Any]

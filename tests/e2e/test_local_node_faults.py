@@ -20,8 +20,8 @@ import pytest
 
 from tests.e2e.local_node.conftest import a_local_node
 from tests.e2e.local_pods import CLAIMS, PODS, WITHIN, Follower, LocalPods, Object, is_ready, status_of
-from tests.support.ordinary_user import is_root
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
+from tests.support.programs.ordinary_user import is_root
 from tests.support.waiting import is_alive, wait_until
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(300)]

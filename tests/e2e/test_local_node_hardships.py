@@ -15,8 +15,8 @@ import pytest
 
 from tests.e2e.local_node.conftest import a_local_node
 from tests.e2e.local_pods import PODS, WITHIN, LocalPods, Object, status_of
-from tests.support.ordinary_user import is_root
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
+from tests.support.programs.ordinary_user import is_root
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.alone, pytest.mark.timeout(300)]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kube_binaries import binary
+from tests.support.programs.kube_binaries import binary
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]

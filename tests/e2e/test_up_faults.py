@@ -21,8 +21,8 @@ from shoal.cluster.kubernetes import Binaries
 from shoal.kube import Client
 from tests.e2e.invariants import everything, versions, wrong
 from tests.e2e.load import Load
-from tests.support.cluster_client import client_to
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.client import client_to
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import is_alive, wait_until
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from shoal.cluster.kubernetes.admin import Refused
-from tests.support.shoal_up import SHOAL, Shoal
+from tests.support.clusters.shoal_up import SHOAL, Shoal
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -49,14 +49,24 @@ def shoal(tmp_path: Path) -> Iterator[Shoal]:
     assert processes(shoal.data_dir) == []
 
 
+@pytest.fixture(scope="module")
+def data_of_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a Shoal leaves that ran, and was stopped."""
+    shoal = Shoal(tmp_path_factory.mktemp("used") / "data", has_local_node=True)
+    assert_works(shoal)
+    return shoal.data_dir
+
+
 @pytest.fixture
-def used(shoal: Shoal) -> Shoal:
+def used(shoal: Shoal, data_of_a_run: Path) -> Shoal:
     """A Shoal that ran before, and is stopped."""
-    with shoal.foreground() as (process, line):
-        assert line.startswith("Shoal is ready")
-        process.terminate()
-        process.wait()
+    shutil.copytree(data_of_a_run, shoal.data_dir, symlinks=True, ignore=sockets)
     return shoal
+
+
+def sockets(folder: str, names: list[str]) -> list[str]:
+    """The sockets of a folder, which nobody listens on any more and which cannot be copied."""
+    return [name for name in names if Path(folder, name).is_socket()]
 
 
 def as_anyone(command: list[str]) -> subprocess.CompletedProcess[str]:
@@ -288,12 +298,15 @@ def start_time(shoal: Shoal) -> float:
     return max(1.5, time.monotonic() - started)
 
 
+def moments(count: int, *, within: float) -> list[float]:
+    """Moments of a time, one by chance in each of so many equal parts of it."""
+    chance = random.Random(SEED)
+    return [within * (part + chance.random()) / count for part in range(count)]
+
+
 @pytest.mark.timeout(300)
 def test_ctrl_c_ends_a_start_at_any_moment(shoal: Shoal) -> None:
-    longest = start_time(shoal)
-    chance = random.Random(SEED)
-    for _ in range(20):
-        delay = chance.uniform(0, longest)
+    for delay in moments(8, within=start_time(shoal)):
         with subprocess.Popen(shoal.up(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             time.sleep(delay)
             process.send_signal(signal.SIGINT)
@@ -312,10 +325,7 @@ def test_ctrl_c_ends_a_start_at_any_moment(shoal: Shoal) -> None:
 
 @pytest.mark.timeout(300)
 def test_ctrl_c_ends_a_detached_start_at_any_moment(shoal: Shoal) -> None:
-    longest = start_time(shoal)
-    chance = random.Random(SEED)
-    for _ in range(8):
-        delay = chance.uniform(0, longest)
+    for delay in moments(4, within=start_time(shoal)):
         with subprocess.Popen(
             shoal.up("--detach"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as process:

@@ -9,14 +9,13 @@ import pytest
 
 from examples.coscheduling import POD_GROUPS, Coscheduling
 from shoal.api import grove, scheduler_grove_io
-from shoal.cli.processes.api import define
 from shoal.gangs.backends import Backends
 from shoal.kube.admission.configuration import CUSTOM_RESOURCE_DEFINITIONS
 from tests.gangs.backends.at_work import Gangs
 from tests.gangs.backends.builders import a_gang, a_group
 from tests.gangs.builders import a_set, typed
-from tests.support.cluster_client import install
-from tests.support.in_process_cluster import in_process_cluster
+from tests.support.clusters.client import install
+from tests.support.clusters.in_process import in_process_cluster
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "coscheduling.py"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scheduler-backends.md"
@@ -69,10 +68,12 @@ def test_a_scheduler_is_known_by_its_entry_point_alone() -> None:
     assert Backends.load().label("scheduler-plugins-scheduler") == "coscheduling"
 
 
+OURS = (*grove.DEFINITIONS, *scheduler_grove_io.DEFINITIONS)
+
+
 @pytest.mark.usefixtures("installed")
 async def test_it_waits_for_its_kind_and_then_works_like_our_own(tmp_path: Path) -> None:
-    async with in_process_cluster(tmp_path / "server") as cluster:
-        await define(cluster.client, [*grove.DEFINITIONS, *scheduler_grove_io.DEFINITIONS])
+    async with in_process_cluster(tmp_path / "server", OURS) as cluster:
         gangs = Gangs(cluster)
         async with gangs.backends():
             uid = await gangs.make(backend="coscheduling")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from shoal.gangs.configuration import read_configuration
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]

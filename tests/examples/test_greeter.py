@@ -14,7 +14,7 @@ import pytest
 from examples.greeter import Greeting, GreetingSpec, wanted_config_map
 from shoal.api.meta import ObjectMeta
 from shoal.cluster.kubernetes import RealKubernetes
-from tests.support.kubectl import Kubectl
+from tests.support.programs.kubectl import Kubectl
 from tests.support.waiting import wait_until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "greeter.py"

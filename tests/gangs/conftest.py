@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from shoal.api import grove, kai_scheduler, scheduler_grove_io, scheduling_run_ai
-from shoal.cli.processes.api import define
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from shoal.api.crd import CustomResource
 
 OURS = (
     *grove.DEFINITIONS,
@@ -20,8 +18,6 @@ OURS = (
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    """A server with Grove's and KAI's kinds, no webhooks, and no controllers but those that a test starts."""
-    async with in_process_cluster(tmp_path / "server") as found:
-        await define(found.client, OURS)
-        yield found
+def kinds() -> Sequence[CustomResource]:
+    """Grove's kinds and KAI's."""
+    return OURS

@@ -8,7 +8,7 @@ from shoal.gangs.backends import Backends
 from shoal.gangs.backends.koordinator import Koordinator
 from shoal.gangs.configuration import ConfigurationError, read_configuration
 from shoal.gangs.settings import GangSettings
-from tests.support.corpus import CORPUS, needs_corpus
+from tests.support.schemas.corpus import CORPUS, needs_corpus
 
 HEAD = "apiVersion: operator.config.grove.io/v1alpha1\nkind: OperatorConfiguration\n"
 

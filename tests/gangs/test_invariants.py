@@ -19,7 +19,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from shoal.api.meta import now
-from shoal.cli.processes.api import define
 from shoal.cluster.controllers.accounts import add_accounts, signer_of
 from shoal.cluster.controllers.garbage import add_garbage_collector
 from shoal.cluster.controllers.node_lifecycle import add_node_lifecycle
@@ -32,10 +31,10 @@ from shoal.gangs.settings import GangSettings
 from shoal.kube import Manager
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set, typed
 from tests.gangs.conftest import OURS
-from tests.support.gang_scheduler import gang_scheduling
-from tests.support.gang_stage import Stage, a_namespace
-from tests.support.gang_user import ACTIONS, Action, User, problems_of
-from tests.support.in_process_cluster import Cluster, in_process_cluster, writes_of
+from tests.support.clusters.in_process import Cluster, in_process_cluster, writes_of
+from tests.support.gangs.scheduler import gang_scheduling
+from tests.support.gangs.stage import Stage, a_namespace
+from tests.support.gangs.user import ACTIONS, Action, User, problems_of
 
 SETTLES_WITHIN = 90.0
 RESTS_WITHIN = 60.0
@@ -78,17 +77,14 @@ class World:
         await self._host
 
     async def _be_there(self, started: asyncio.Event) -> None:
-        async with in_process_cluster(self._folder / "server") as self.cluster:
-            await define(self.cluster.client, OURS)
-            async with (
-                self.cluster.controllers(self._surroundings),
-                self.cluster.controllers(
-                    lambda manager: add_gangs(manager, GangSettings(), good_news=GOOD_NEWS)
-                ) as self.gangs,
-                gang_scheduling(self.cluster.server.transport()),
-            ):
-                started.set()
-                await self._ended.wait()
+        async with (
+            in_process_cluster(self._folder / "server", OURS) as self.cluster,
+            self.cluster.controllers(self._surroundings),
+            self.cluster.controllers(_gangs) as self.gangs,
+            gang_scheduling(self.cluster.server.transport()),
+        ):
+            started.set()
+            await self._ended.wait()
 
     def _surroundings(self, manager: Manager) -> None:
         keyring = Keyring(self._folder / "server" / "pki", now=now())

@@ -19,7 +19,7 @@ from shoal.kube.errors import (
     TooManyRequests,
     Unauthorized,
 )
-from tests.support.scripted import Answer, ScriptedTransport, refusal
+from tests.support.network.scripted import Answer, ScriptedTransport, refusal
 
 
 class BookSpec(Wire, frozen=True, kw_only=True):

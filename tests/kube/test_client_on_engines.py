@@ -23,8 +23,8 @@ from shoal.kube import (
     load_connection,
     retry_on_conflict,
 )
-from tests.support.cluster_client import client_to, requests, until
-from tests.support.engines import Engine
+from tests.support.clusters.client import client_to, requests, until
+from tests.support.clusters.engines import Engine
 
 MAPS = CONFIG_MAPS.documents()
 NODES = Resource(type=Document, group="", version="v1", kind="Node", plural="nodes", namespaced=False)

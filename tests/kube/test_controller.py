@@ -22,7 +22,7 @@ from shoal.kube.metrics import Metrics
 from shoal.kube.queue import FRESH, RESYNC, RetryLimits
 from shoal.kube.store import Key
 from shoal.kube.watch import EventType, WatchEvent
-from tests.support.scripted import ScriptedTransport
+from tests.support.network.scripted import ScriptedTransport
 from tests.support.waiting import eventually
 
 BOOKS = Resource(type=PartialObject, group="library.example", version="v1", kind="Book", plural="books")

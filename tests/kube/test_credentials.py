@@ -20,7 +20,7 @@ from shoal.kube.credentials import (
     token_file,
 )
 from shoal.kube.tls import ClientCertificate
-from tests.support.tls import Authority, Issued
+from tests.support.network.tls import Authority, Issued
 
 
 class Clock:

@@ -11,7 +11,7 @@ from shoal.kube.calm import BUSY, Calm
 from shoal.kube.client import Client, Retry
 from shoal.kube.events import About, Limits, Recorder
 from shoal.kube.transport import Request
-from tests.support.scripted import Answer, ScriptedTransport, refusal
+from tests.support.network.scripted import Answer, ScriptedTransport, refusal
 from tests.support.waiting import eventually
 
 ANN = About(api_version="v1", kind="Pod", namespace="default", name="ann", uid="u1", resource_version="7")

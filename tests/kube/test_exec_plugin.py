@@ -23,7 +23,7 @@ from shoal.kube.credentials import CredentialsError, Signature
 from shoal.kube.exec_plugin import EARLY_SECONDS, PAUSE_SECONDS, ExecCommand, ExecPlugin, read_credential
 from shoal.kube.http import HttpTransport
 from shoal.kube.tls import ClientCertificate, TlsError
-from tests.support.tls import Authority
+from tests.support.network.tls import Authority
 from tests.support.waiting import eventually, is_alive
 
 V1 = "client.authentication.k8s.io/v1"

@@ -37,10 +37,10 @@ from shoal.kube.cache import Cache
 from shoal.kube.queue import RetryLimits
 from shoal.kube.store import BY_OWNER
 from shoal.kube.transport import Response
-from tests.support.cluster_client import QUICK_PACE, QUICK_RETRIES, client_to, install, until
-from tests.support.engines import EngineWithFaults
-from tests.support.faults import FaultyTransport, expire_watches_once, sometimes
-from tests.support.kube_fixture import StartKube
+from tests.support.clusters.client import QUICK_PACE, QUICK_RETRIES, client_to, install, until
+from tests.support.clusters.engines import EngineWithFaults
+from tests.support.clusters.faults import FaultyTransport, expire_watches_once, sometimes
+from tests.support.clusters.real import StartKube
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.timeout(300)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,20 +13,14 @@ from shoal.api.core import CONFIG_MAPS, SECRETS
 from shoal.api.meta import PartialObject, Resource
 from shoal.kube import Client, Controller, Key, Manager
 from shoal.kube.freshness import WriteLog, recording
-from tests.support.faults import behind
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.support.clusters.faults import behind
+from tests.support.clusters.in_process import Cluster
 from tests.support.waiting import eventually
 
 KEPT = SECRETS.view(PartialObject)
 SETS = DEPLOYMENTS.view(PartialObject)
 OURS = {"app": "web"}
 NAMESPACE = "default"
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with in_process_cluster(tmp_path) as found:
-        yield found
 
 
 def a_secret(name: str, labels: dict[str, str] | None = None, kind: str = "Opaque") -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.kube.connection import Connection
 from shoal.kube.in_cluster import NotInCluster, in_cluster_connection
-from tests.support.tls import Authority
+from tests.support.network.tls import Authority
 
 AUTHORITY = Authority()
 ENVIRON = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}

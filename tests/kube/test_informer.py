@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from shoal.kube.errors import ConnectionFault
 from shoal.kube.freshness import Deleted, place_of
 from shoal.kube.informer import Change, Informer
 from shoal.kube.reflector import Pace
-from tests.support.scripted import Answer, ScriptedTransport, bookmark, error, event, refusal
+from tests.support.network.scripted import Answer, ScriptedTransport, bookmark, error, event, refusal
 from tests.support.waiting import eventually
 
 
@@ -328,6 +329,35 @@ async def test_an_earlier_life_does_not_stay_where_the_new_one_does_not_decode()
     async with following(seen):
         await eventually(lambda: "mark" in seen.held)
         assert "a" not in seen.held
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingBackoff(Backoff):
+    """Waits for nothing, and keeps how many failures each delay was asked for."""
+
+    counts: list[int]
+
+    def delay(self, failures: int, *, random: Callable[[], float] = lambda: 0.0) -> float:
+        self.counts.append(failures)
+        return 0.0
+
+
+async def test_a_server_that_was_away_for_long_and_has_forgotten_is_read_at_once() -> None:
+    away = [ConnectionFault("refused")] * 8
+    seen = Seen(streamed(at=7), *away, refusal(410, "Expired"), streamed(event("ADDED", "a", 8), at=9), watching())
+    counts: list[int] = []
+    seen.informer._reflector._pace = Pace(backoff=CountingBackoff(initial=0.01, cap=10, counts=counts), idle_limit=5)
+    async with following(seen):
+        await eventually(lambda: "a" in seen.held)
+    assert counts[-2:] == [8, 1]
+
+
+async def test_a_streaming_list_that_never_ends_is_given_up_for_one_in_pages() -> None:
+    page = Answer({"metadata": {"resourceVersion": "7"}, "items": [event("ADDED", "a", 3)["object"]]})
+    seen = Seen(watching(event("ADDED", "a", 3)), page, watching())
+    seen.informer._reflector._pace = Pace(backoff=QUICK, idle_limit=60, list_idle_limit=0.05)
+    async with following(seen):
+        assert seen.held == {"a": "3"}
 
 
 async def test_reading_everything_again_and_again_becomes_slower() -> None:

@@ -15,9 +15,9 @@ import pytest
 from shoal.api.core import CONFIG_MAPS
 from shoal.kube import Client, NotFound
 from shoal.kube.leases import LEASES
-from tests.support.cluster_client import client_to, until
-from tests.support.contender import DURATION, LOST
-from tests.support.engines import Engine
+from tests.support.clusters.client import client_to, until
+from tests.support.clusters.contender import DURATION, LOST
+from tests.support.clusters.engines import Engine
 
 ROOT = Path(__file__).parents[2]
 Contend = Callable[[str], "subprocess.Popen[bytes]"]
@@ -54,7 +54,14 @@ def contend(engine: Engine, namespace: str) -> Iterator[Contend]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start(identity: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.support.contender", str(engine.kubeconfig), namespace, identity]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.clusters.contender",
+            str(engine.kubeconfig),
+            namespace,
+            identity,
+        ]
         process = subprocess.Popen(command, cwd=ROOT)
         started.append(process)
         return process

@@ -11,7 +11,7 @@ from shoal.kube.client import Client, Retry
 from shoal.kube.errors import ConnectionFault, NotLeading
 from shoal.kube.leases import Election, Elector, Fence, FencedTransport
 from shoal.kube.transport import Request
-from tests.support.scripted import Answer, ScriptedTransport, refusal
+from tests.support.network.scripted import Answer, ScriptedTransport, refusal
 from tests.support.waiting import eventually
 
 GET = Request(method="GET", path="/x")

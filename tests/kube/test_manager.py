@@ -18,7 +18,7 @@ from shoal.kube.backoff import Backoff
 from shoal.kube.reflector import Pace
 from shoal.kube.store import Key
 from shoal.kube.transport import Request
-from tests.support.scripted import Answer, ScriptedTransport, bookmark, refusal
+from tests.support.network.scripted import Answer, ScriptedTransport, bookmark, refusal
 from tests.support.waiting import eventually
 
 BOOKS = Resource(type=PartialObject, group="library.example", version="v1", kind="Book", plural="books")

@@ -27,8 +27,8 @@ from shoal.kube import (
 )
 from shoal.kube.queue import RESYNC
 from shoal.kube.store import Key
-from tests.support.cluster_client import QUICK_PACE, client_to, install, until, writes
-from tests.support.engines import Engine
+from tests.support.clusters.client import QUICK_PACE, client_to, install, until, writes
+from tests.support.clusters.engines import Engine
 from tests.support.waiting import eventually
 
 MAPS = CONFIG_MAPS.documents()

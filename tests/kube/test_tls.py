@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shoal.kube.tls import ClientCertificate, Tls, TlsError, check_authorities, check_certificate, client_context
-from tests.support.tls import Authority, Issued, encrypted
+from tests.support.network.tls import Authority, Issued, encrypted
 
 AUTHORITY = Authority()
 ADMIN = AUTHORITY.issue("admin")

@@ -13,8 +13,8 @@ from shoal.api.core import CONFIG_MAPS
 from shoal.api.meta import Document, Resource, owner_reference
 from shoal.kube import ApiError, Client, Conflict, Foreign, Informer, NotFound, Writer
 from shoal.kube.managed_fields import difference, fields_of
-from tests.support.cluster_client import client_to, install, writes
-from tests.support.engines import Engine
+from tests.support.clusters.client import client_to, install, writes
+from tests.support.clusters.engines import Engine
 
 MAPS = CONFIG_MAPS.documents()
 

@@ -7,7 +7,7 @@ import pytest
 from shoal.api.meta import PartialObject, Resource
 from shoal.kube import Controller, Key, Manager
 from shoal.kube.calm import BUSY
-from tests.support.scripted import ScriptedTransport
+from tests.support.network.scripted import ScriptedTransport
 
 BOOKS = Resource(type=PartialObject, group="library.example", version="v1", kind="Book", plural="books")
 

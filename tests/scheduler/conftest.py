@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
 from shoal.api import kai_scheduler, scheduling_run_ai
-from shoal.cli.processes.api import define
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from shoal.api.crd import CustomResource
+
+KINDS = (*kai_scheduler.DEFINITIONS, *scheduling_run_ai.DEFINITIONS)
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    """A server with KAI's kinds, no webhooks, and no controllers but those that a test starts."""
-    async with in_process_cluster(tmp_path / "server") as found:
-        await define(found.client, (*kai_scheduler.DEFINITIONS, *scheduling_run_ai.DEFINITIONS))
-        yield found
+def kinds() -> Sequence[CustomResource]:
+    """KAI's kinds."""
+    return KINDS

@@ -11,8 +11,10 @@ from shoal.api.core import PersistentVolume, PersistentVolumeClaim, Pod
 from shoal.api.core.config import Existence, Namespace
 from shoal.api.resource_k8s_io import DeviceClaim, DeviceClass, ResourceSlice
 from shoal.api.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
-from shoal.scheduler.model.nodes import Node, Nodes
+from shoal.scheduler.model.nodes import Nodes
 from shoal.scheduler.model.resources import ResourceNames
+from tests.scheduler.builders import a_model_node
+from tests.support.builders.pods import a_pod
 
 ZONE = "topology.kubernetes.io/zone"
 LATE, SOON = "WaitForFirstConsumer", "Immediate"
@@ -20,8 +22,7 @@ LATE, SOON = "WaitForFirstConsumer", "Immediate"
 
 def some_nodes(**labels: Mapping[str, str]) -> Nodes:
     """Nodes by name, with their labels."""
-    names = ResourceNames()
-    return Nodes([Node(name=name, allocatable=names.vector({}), labels=own) for name, own in labels.items()], names)
+    return Nodes([a_model_node(name, labels=own) for name, own in labels.items()], ResourceNames())
 
 
 def on(*nodes: str) -> dict[str, Any]:
@@ -210,12 +211,7 @@ def a_user(
     name: str = "web", *, namespace: str = "default", status: Mapping[str, Any] | None = None, **spec: Any
 ) -> Pod:
     """A pod that uses something."""
-    body = {
-        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"},
-        "spec": {"containers": [{"name": "main"}], **spec},
-        "status": dict(status or {}),
-    }
-    return msgspec.convert(body, Pod)
+    return a_pod(name, namespace=namespace, uid=f"uid-{name}", status=status, **spec)
 
 
 def claims(*names: str) -> list[dict[str, Any]]:

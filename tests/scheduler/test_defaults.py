@@ -15,9 +15,9 @@ from shoal.kube import Manager
 from shoal.kube.backoff import Backoff
 from shoal.kube.defaults import make_absent
 from shoal.scheduler.defaults import FIELD_MANAGER, add_defaults, default_objects
-from tests.support.cluster_client import until
-from tests.support.corpus import needs_corpus, upstream_samples
-from tests.support.in_process_cluster import Cluster, in_process_cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, in_process_cluster, writes_of
+from tests.support.schemas.corpus import needs_corpus, upstream_samples
 
 QUICKLY = Backoff(initial=0.01, cap=0.02)
 

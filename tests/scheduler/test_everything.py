@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from shoal.api import kai_names as names
 from shoal.api.core import EVENTS, PODS
@@ -17,9 +16,10 @@ from shoal.cluster.node.simulated import Pool, add_simulated_nodes
 from shoal.kube import Manager
 from shoal.scheduler.everything import SchedulerSettings, add_everything
 from shoal.scheduler.watching.mirror import MirrorSettings
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.scheduler.builders import gpu_queue_manifest, kai_pod_manifest, pod_group_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 
 @asynccontextmanager
@@ -41,35 +41,6 @@ async def scheduled(
         yield manager
 
 
-def queue(name: str, *, gpus: float, parent: str = names.DEFAULT_PARENT_QUEUE) -> dict[str, Any]:
-    open_ended = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    resources = {"gpu": {"quota": gpus, "limit": -1, "overQuotaWeight": 1}, "cpu": open_ended, "memory": open_ended}
-    return {"metadata": {"name": name}, "spec": {"parentQueue": parent, "resources": resources}}
-
-
-def pod(
-    name: str,
-    *,
-    group: str = "",
-    gpus: int = 1,
-    labels: dict[str, str] | None = None,
-    annotations: dict[str, str] | None = None,
-) -> dict[str, Any]:
-    marks = {**(annotations or {}), **({names.POD_GROUP: group} if group else {})}
-    limits = {names.NVIDIA_GPU: str(gpus)} if gpus else {}
-    return {
-        "metadata": {"name": name, "labels": labels or {}, "annotations": marks},
-        "spec": {
-            "schedulerName": names.SCHEDULER,
-            "containers": [{"name": "main", "image": "none", "resources": {"limits": limits, "requests": limits}}],
-        },
-    }
-
-
-def gang(name: str, *, of: int, queue: str = names.DEFAULT_QUEUE) -> dict[str, Any]:
-    return {"metadata": {"name": name}, "spec": {"minMember": of, "queue": queue}}
-
-
 async def places(cluster: Cluster) -> dict[str, str]:
     pods = await cluster.all(PODS, "default")
     return {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in pods}
@@ -77,7 +48,7 @@ async def places(cluster: Cluster) -> dict[str, str]:
 
 async def test_a_pod_with_nothing_but_its_schedulers_name_runs(cluster: Cluster, tmp_path: Path) -> None:
     async with scheduled(cluster, tmp_path, "1x8:H100") as manager:
-        await cluster.client.create(PODS, pod("alone"), "default")
+        await cluster.client.create(PODS, kai_pod_manifest("alone", gpus=1), "default")
 
         async def is_running() -> bool:
             found = await cluster.read(PODS, "alone", "default") or {}
@@ -95,19 +66,19 @@ async def test_a_pod_with_nothing_but_its_schedulers_name_runs(cluster: Cluster,
 
 async def test_a_gang_waits_until_all_of_it_fits_and_starts_when_room_is_made(cluster: Cluster, tmp_path: Path) -> None:
     async with scheduled(cluster, tmp_path, "1x4:H100"):
-        await cluster.client.create(POD_GROUPS, gang("first", of=3), "default")
+        await cluster.client.create(POD_GROUPS, pod_group_manifest("first", minMember=3), "default")
         for index in range(3):
-            await cluster.client.create(PODS, pod(f"first-{index}", group="first"), "default")
+            await cluster.client.create(PODS, kai_pod_manifest(f"first-{index}", group="first", gpus=1), "default")
 
         async def has(name: str, count: int) -> bool:
             found = await places(cluster)
             return sum(bool(node) for pod_name, node in found.items() if pod_name.startswith(name)) == count
 
         await until(lambda: has("first", 3))
-        await cluster.client.create(POD_GROUPS, gang("second", of=2), "default")
+        await cluster.client.create(POD_GROUPS, pod_group_manifest("second", minMember=2), "default")
         for index in range(2):
-            await cluster.client.create(PODS, pod(f"second-{index}", group="second"), "default")
-        await cluster.client.create(PODS, pod("small"), "default")
+            await cluster.client.create(PODS, kai_pod_manifest(f"second-{index}", group="second", gpus=1), "default")
+        await cluster.client.create(PODS, kai_pod_manifest("small", gpus=1), "default")
         await until(lambda: has("small", 1))
         assert await has("second", 0)
         for index in range(3):
@@ -118,16 +89,20 @@ async def test_a_gang_waits_until_all_of_it_fits_and_starts_when_room_is_made(cl
 async def test_a_queue_below_its_quota_takes_back_what_another_borrowed(cluster: Cluster, tmp_path: Path) -> None:
     async with scheduled(cluster, tmp_path, "1x4:H100"):
         for name in ("a", "b"):
-            await cluster.client.create(QUEUES, queue(name, gpus=2))
+            await cluster.client.create(QUEUES, gpu_queue_manifest(name, names.DEFAULT_PARENT_QUEUE, quota=2))
         for index in range(4):
-            await cluster.client.create(PODS, pod(f"a-{index}", labels={names.QUEUE: "a"}), "default")
+            await cluster.client.create(
+                PODS, kai_pod_manifest(f"a-{index}", labels={names.QUEUE: "a"}, gpus=1), "default"
+            )
 
         async def is_full() -> bool:
             return sum(map(bool, (await places(cluster)).values())) == 4
 
         await until(is_full)
         for index in range(2):
-            await cluster.client.create(PODS, pod(f"b-{index}", labels={names.QUEUE: "b"}), "default")
+            await cluster.client.create(
+                PODS, kai_pod_manifest(f"b-{index}", labels={names.QUEUE: "b"}, gpus=1), "default"
+            )
 
         async def is_shared() -> bool:
             found = await places(cluster)
@@ -139,7 +114,9 @@ async def test_a_queue_below_its_quota_takes_back_what_another_borrowed(cluster:
 
 async def test_a_pod_whose_queue_is_not_there_says_so_until_it_is(cluster: Cluster, tmp_path: Path) -> None:
     async with scheduled(cluster, tmp_path, "1x1:H100"):
-        await cluster.client.create(PODS, pod("early", labels={names.QUEUE: "tomorrow"}), "default")
+        await cluster.client.create(
+            PODS, kai_pod_manifest("early", labels={names.QUEUE: "tomorrow"}, gpus=1), "default"
+        )
 
         async def says() -> bool:
             found = await cluster.read(PODS, "early", "default") or {}
@@ -150,7 +127,7 @@ async def test_a_pod_whose_queue_is_not_there_says_so_until_it_is(cluster: Clust
             return bool((await places(cluster))["early"])
 
         await until(says)
-        await cluster.client.create(QUEUES, queue("tomorrow", gpus=1))
+        await cluster.client.create(QUEUES, gpu_queue_manifest("tomorrow", names.DEFAULT_PARENT_QUEUE, quota=1))
         await until(is_placed)
 
 
@@ -162,7 +139,7 @@ async def test_who_is_evicted_from_a_gang_of_another_scheduler_is_told_so_himsel
     settings = SchedulerSettings(mirror=MirrorSettings(scheduler_names=served, grouped=frozenset()))
     async with scheduled(cluster, tmp_path, "1x1:H100", settings=settings):
         for name, priority in (("lowly", "train"), ("urgent", "build-preemptible")):
-            body = pod(name)
+            body = kai_pod_manifest(name, gpus=1)
             body["spec"] |= {"schedulerName": "volcano", "priorityClassName": priority}
 
             async def has_class(wanted: str = priority) -> bool:
@@ -184,7 +161,7 @@ async def test_parts_of_a_gpu_are_given_to_pods_that_share_it(cluster: Cluster, 
     async with scheduled(cluster, tmp_path, "1x1:H100"):
         for name in ("left", "right", "more"):
             fraction = {names.GPU_FRACTION: "0.5"}
-            await cluster.client.create(PODS, pod(name, gpus=0, annotations=fraction), "default")
+            await cluster.client.create(PODS, kai_pod_manifest(name, annotations=fraction), "default")
 
         async def are_two_running() -> bool:
             return sum(map(bool, (await places(cluster)).values())) == 2
@@ -198,15 +175,15 @@ async def test_parts_of_a_gpu_are_given_to_pods_that_share_it(cluster: Cluster, 
 async def test_what_was_decided_is_shown_to_those_who_look(cluster: Cluster, tmp_path: Path) -> None:
     views: list[ClusterView] = []
     async with scheduled(cluster, tmp_path, "1x2:H100", publish=views.append):
-        await cluster.client.create(POD_GROUPS, gang("both", of=2), "default")
+        await cluster.client.create(POD_GROUPS, pod_group_manifest("both", minMember=2), "default")
         for index in range(2):
-            await cluster.client.create(PODS, pod(f"both-{index}", group="both"), "default")
+            await cluster.client.create(PODS, kai_pod_manifest(f"both-{index}", group="both", gpus=1), "default")
 
         async def are_placed() -> bool:
             return all((await places(cluster)).values())
 
         await until(are_placed)
-        await cluster.client.create(PODS, pod("late"), "default")
+        await cluster.client.create(PODS, kai_pod_manifest("late", gpus=1), "default")
 
         async def is_shown() -> bool:
             jobs = {job.name: job for job in views[-1].jobs.get("default", {}).values()} if views else {}

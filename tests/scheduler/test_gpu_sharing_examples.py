@@ -14,7 +14,7 @@ from shoal.scheduler.admission.gpu_sharing import GpuSharingSettings
 from shoal.scheduler.admission.gpu_sharing.mutation import prepared
 from shoal.scheduler.admission.gpu_sharing.rules import request_problems
 from shoal.scheduler.gpu_requests import GpuRequest, gpu_request_of
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
 
 PAGE = (Path(__file__).parents[2] / "docs" / "gpu-sharing.md").read_text()
 ON = GpuSharingSettings(is_enabled=True, runtime_class="")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from shoal.api import kai_names as names
 from shoal.api.core import PODS
@@ -14,15 +13,11 @@ from shoal.cluster.node.simulated import Pool, add_simulated_nodes
 from shoal.kube import Manager
 from shoal.scheduler.everything import SchedulerSettings, add_everything
 from shoal.scheduler.shares.usage import UsageSettings
-from tests.scheduler.test_everything import places, pod
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
-
-
-def a_queue(name: str) -> dict[str, Any]:
-    """A root without any quota: all that it gets is surplus."""
-    part = {"quota": 0, "limit": -1, "overQuotaWeight": 1}
-    return {"metadata": {"name": name}, "spec": {"resources": {"gpu": part, "cpu": part, "memory": part}}}
+from tests.scheduler.builders import kai_pod_manifest
+from tests.scheduler.test_everything import places
+from tests.support.builders.queues import queue_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 
 async def running(cluster: Cluster) -> Counter[str]:
@@ -43,9 +38,11 @@ async def contended(cluster: Cluster, folder: Path, usage: UsageSettings | None,
     async with cluster.controllers(add_nodes), cluster.controllers(add_all) as manager:
         registry = manager.metrics.registry
         for name in "ab":
-            await cluster.client.create(QUEUES, a_queue(name))
+            await cluster.client.create(QUEUES, queue_manifest(name))
         for index in range(4):
-            await cluster.client.create(PODS, pod(f"a-{index}", labels={names.QUEUE: "a"}), "default")
+            await cluster.client.create(
+                PODS, kai_pod_manifest(f"a-{index}", labels={names.QUEUE: "a"}, gpus=1), "default"
+            )
         labels = {"queue_name": "a", "queue_metadata_name": "a", "queue_display_name": ""}
 
         async def is_used() -> bool:
@@ -54,7 +51,9 @@ async def contended(cluster: Cluster, folder: Path, usage: UsageSettings | None,
 
         await until(is_used)
         for index in range(4):
-            await cluster.client.create(PODS, pod(f"b-{index}", labels={names.QUEUE: "b"}), "default")
+            await cluster.client.create(
+                PODS, kai_pod_manifest(f"b-{index}", labels={names.QUEUE: "b"}, gpus=1), "default"
+            )
 
         async def is_given() -> bool:
             return (await running(cluster))["b"] >= until_b_has

@@ -22,8 +22,8 @@ from shoal.scheduler.queues.settings import QueueSettings
 from shoal.scheduler.shares.usage import usage_settings
 from shoal.scheduler.shares.usage.settings import WEEK
 from shoal.scheduler.shares.usage.windows import Sliding
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 PAGE = (Path(__file__).parents[2] / "docs" / "queues.md").read_text()
 KINDS: dict[str, Resource[Any]] = {"Queue": QUEUES, "Pod": PODS}

@@ -26,7 +26,7 @@ def minutes_past_noon(minutes: float) -> datetime:
     return NOON + timedelta(minutes=minutes)
 
 
-def a_node(name: str = "node-1", *, gpus: int = 0, **fields: Any) -> NodeView:
+def a_node_view(name: str = "node-1", *, gpus: int = 0, **fields: Any) -> NodeView:
     """A ready node with sixteen cores of which one is in use, and devices that nobody is on."""
     given: dict[str, Any] = {
         "ready": True,
@@ -50,15 +50,15 @@ def alone(pod: str, gpus: int = 1, *, started: float | None = 0, namespace: str 
     return WholeGpus(namespace=namespace, name=pod, uid=f"uid-{namespace}-{pod}", gpus=gpus, started=at)
 
 
-def a_queue(name: str, parent: str = "", **fields: Any) -> QueueView:
+def a_queue_view(name: str, parent: str = "", **fields: Any) -> QueueView:
     return QueueView(name=name, parent=parent, **fields)
 
 
-def a_task(name: str, status: TaskStatus = TaskStatus.RUNNING, **fields: Any) -> TaskView:
+def a_task_view(name: str, status: TaskStatus = TaskStatus.RUNNING, **fields: Any) -> TaskView:
     return TaskView(uid=f"uid-{name}", name=name, status=status, **fields)
 
 
-def a_job(name: str, *tasks: TaskView, namespace: str = "team-a", **fields: Any) -> JobView:
+def a_job_view(name: str, *tasks: TaskView, namespace: str = "team-a", **fields: Any) -> JobView:
     given: dict[str, Any] = {"uid": f"uid-{namespace}-{name}", "queue": "research", "created": NOON}
     return JobView(name=name, namespace=namespace, tasks=tasks, **{**given, **fields})
 

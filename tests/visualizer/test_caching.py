@@ -15,7 +15,7 @@ from shoal.visualizer.answers import accepts_gzip, is_known
 from shoal.visualizer.library import Library
 from shoal.visualizer.shapes.jobs import TaskEncoder
 from tests.support.waiting import eventually
-from tests.visualizer.builders import NOON, a_job, a_node, a_queue, a_task, a_view
+from tests.visualizer.builders import NOON, a_job_view, a_node_view, a_queue_view, a_task_view, a_view
 from tests.visualizer.conftest import Visualizer
 
 ROUTES = ("summary", "queues", "jobs", "nodes")
@@ -23,9 +23,9 @@ ROUTES = ("summary", "queues", "jobs", "nodes")
 
 def a_large_view(jobs: int = 200) -> ClusterView:
     return a_view(
-        nodes=[a_node(f"node-{i:03}", gpus=8) for i in range(50)],
-        queues=[a_queue(f"queue-{i:02}") for i in range(10)],
-        jobs=[a_job(f"job-{i:04}", a_task(f"pod-{i}"), namespace=f"team-{i % 3}") for i in range(jobs)],
+        nodes=[a_node_view(f"node-{i:03}", gpus=8) for i in range(50)],
+        queues=[a_queue_view(f"queue-{i:02}") for i in range(10)],
+        jobs=[a_job_view(f"job-{i:04}", a_task_view(f"pod-{i}"), namespace=f"team-{i % 3}") for i in range(jobs)],
     )
 
 
@@ -56,10 +56,10 @@ async def test_a_tag_changes_with_what_its_route_says_and_with_nothing_else(visu
     visualizer.publish(view)
     assert await changed(view.followed_by(cycle=2, at=NOON)) == set()
     assert await changed(a_large_view()) == set(), "equal, though every object is another one"
-    moved = a_job("job-0001", a_task("pod-1"), namespace="team-1", position=4)
+    moved = a_job_view("job-0001", a_task_view("pod-1"), namespace="team-1", position=4)
     assert await changed(view.followed_by(cycle=3, at=NOON, jobs=[moved])) == {"jobs", "jobs?namespace=team-1"}
     assert await changed(view) == {"jobs", "jobs?namespace=team-1"}
-    ended = a_job("job-0000", a_task("pod-0", TaskStatus.SUCCEEDED), namespace="team-0")
+    ended = a_job_view("job-0000", a_task_view("pod-0", TaskStatus.SUCCEEDED), namespace="team-0")
     assert await changed(view.followed_by(cycle=4, at=NOON, jobs=[ended])) == {
         "summary",
         "jobs",
@@ -100,7 +100,9 @@ async def test_a_large_answer_comes_compressed_to_those_who_take_it(visualizer: 
     assert gzip.decompress(small.body) == plain.body
     assert small.headers["ETag"] == plain.headers["ETag"], "one thing said in two ways"
     # With one job changed, all other pages are taken as they were compressed.
-    visualizer.publish(view.followed_by(cycle=2, at=NOON, jobs=[a_job("job-0007", namespace="team-1", position=1)]))
+    visualizer.publish(
+        view.followed_by(cycle=2, at=NOON, jobs=[a_job_view("job-0007", namespace="team-1", position=1)])
+    )
     changed = await visualizer.get("jobs", Accept_Encoding="gzip")
     assert gzip.decompress(changed.body) == (await visualizer.get("jobs")).body != plain.body
 
@@ -111,8 +113,8 @@ async def test_a_small_answer_is_sent_as_it_is(visualizer: Visualizer) -> None:
 
 
 async def test_an_answer_of_megabytes_arrives_whole(visualizer: Visualizer) -> None:
-    tasks = tuple(a_task(f"pod-{i}") for i in range(50))
-    visualizer.publish(a_view(jobs=[a_job(f"job-{i:04}", *tasks) for i in range(400)]))
+    tasks = tuple(a_task_view(f"pod-{i}") for i in range(50))
+    visualizer.publish(a_view(jobs=[a_job_view(f"job-{i:04}", *tasks) for i in range(400)]))
     plain = await visualizer.get("jobs")
     assert int(plain.headers["Content-Length"]) == len(plain.body) > 2_000_000
     assert len(plain.json) == 400
@@ -174,7 +176,7 @@ async def test_only_what_has_changed_is_encoded_again(monkeypatch: pytest.Monkey
     await library.jobs(view)
     await library.jobs(view, {"team-1"})
     assert encoded == []
-    view = view.followed_by(cycle=2, at=NOON, jobs=[a_job("job-0003", a_task("pod-new"), namespace="team-0")])
+    view = view.followed_by(cycle=2, at=NOON, jobs=[a_job_view("job-0003", a_task_view("pod-new"), namespace="team-0")])
     await library.jobs(view)
     assert encoded == ["pod-new"]
     encoded.clear()
@@ -210,7 +212,7 @@ async def test_nothing_is_kept_of_namespaces_and_jobs_that_are_gone() -> None:
 async def test_a_long_answer_in_the_making_lets_short_ones_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.visualizer.slices.TURN", 0)  # whatever this machine takes for a turn
     library = Library()
-    view = a_view(jobs=[a_job(f"job-{i:05}", uid=str(i)) for i in range(300)])
+    view = a_view(jobs=[a_job_view(f"job-{i:05}", uid=str(i)) for i in range(300)])
     long = asyncio.create_task(library.jobs(view))
     passed = 0
     while not long.done():
@@ -225,7 +227,7 @@ async def test_answers_for_two_views_at_once_are_each_of_one_view() -> None:
     library = Library()
     first = a_large_view(600)
     second = first.followed_by(
-        cycle=2, at=NOON, jobs=[a_job(f"job-{i:04}", namespace=f"team-{i % 3}", position=9) for i in range(600)]
+        cycle=2, at=NOON, jobs=[a_job_view(f"job-{i:04}", namespace=f"team-{i % 3}", position=9) for i in range(600)]
     )
     alone = [(await Library().jobs(view)).etag for view in (first, second)]
     together = await asyncio.gather(*(library.jobs(view) for view in (first, second, first, second)))

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from shoal.api.visualizer import UNLIMITED, Amounts, Bounds, ClusterView, TaskStatus, Weights
-from tests.visualizer.builders import a_job, a_node, a_queue, a_task, a_view, alone, shared
+from tests.visualizer.builders import a_job_view, a_node_view, a_queue_view, a_task_view, a_view, alone, shared
 from tests.visualizer.conftest import Visualizer
 
 PAGE = Path(__file__).parents[2] / "docs" / "visualizer.md"
@@ -28,7 +28,7 @@ def the_view() -> ClusterView:
     have = Amounts(milli_cpu=6_000, memory=12e9, gpus=1.5)
     return a_view(
         nodes=[
-            a_node(
+            a_node_view(
                 "node-1",
                 gpus=2,
                 gpu_model="NVIDIA-H100",
@@ -37,10 +37,10 @@ def the_view() -> ClusterView:
                 shared_gpus=(shared("6b1f", "train-1"),),
                 whole_gpus=(alone("train-0"),),
             ),
-            a_node("node-2", gpus=2, gpu_model="NVIDIA-H100", allocatable=room, used=Amounts(), ready=False),
+            a_node_view("node-2", gpus=2, gpu_model="NVIDIA-H100", allocatable=room, used=Amounts(), ready=False),
         ],
         queues=[
-            a_queue(
+            a_queue_view(
                 "research",
                 display_name="Research",
                 quota=Bounds(gpus=4),
@@ -52,10 +52,10 @@ def the_view() -> ClusterView:
             ),
         ],
         jobs=[
-            a_job(
+            a_job_view(
                 "train",
-                a_task("train-0", node="node-1", requested=Amounts(milli_cpu=4_000, memory=8e9, gpus=1)),
-                a_task(
+                a_task_view("train-0", node="node-1", requested=Amounts(milli_cpu=4_000, memory=8e9, gpus=1)),
+                a_task_view(
                     "train-1",
                     node="node-1",
                     requested=Amounts(milli_cpu=2_000, memory=4e9, gpus=0.5),
@@ -63,9 +63,9 @@ def the_view() -> ClusterView:
                 ),
                 uid="0d2c",
             ),
-            a_job(
+            a_job_view(
                 "wait",
-                a_task("wait-0", TaskStatus.PENDING, requested=Amounts(milli_cpu=2_000, memory=4e9, gpus=2)),
+                a_task_view("wait-0", TaskStatus.PENDING, requested=Amounts(milli_cpu=2_000, memory=4e9, gpus=2)),
                 uid="7e55",
                 waits="1 node has too few GPUs",
                 position=1,
@@ -85,7 +85,7 @@ async def test_the_documented_lists_are_what_is_served(visualizer: Visualizer, n
 
 async def test_the_documented_summary_is_what_is_served(visualizer: Visualizer) -> None:
     view = the_view()
-    visualizer.publish(view.followed_by(cycle=2, at=view.at, queues=[a_queue("root")]))
+    visualizer.publish(view.followed_by(cycle=2, at=view.at, queues=[a_queue_view("root")]))
     assert await visualizer.json("summary") == documented("summary")
 
 

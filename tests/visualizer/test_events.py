@@ -15,16 +15,16 @@ from shoal.visualizer.events import Pace
 from shoal.visualizer.messages import version_of
 from shoal.visualizer.moments import Moment, Moments
 from tests.support.waiting import eventually
-from tests.visualizer.builders import NOON, a_job, a_node, a_queue, a_task, a_view
+from tests.visualizer.builders import NOON, a_job_view, a_node_view, a_queue_view, a_task_view, a_view
 from tests.visualizer.conftest import Visualizer, running
 from tests.visualizer.listening import Listener, Message
 
 
 def first() -> ClusterView:
     return a_view(
-        nodes=[a_node("n1"), a_node("n2")],
-        queues=[a_queue("root"), a_queue("research", "root")],
-        jobs=[a_job("a", a_task("p")), a_job("b", a_task("p"), namespace="team-b")],
+        nodes=[a_node_view("n1"), a_node_view("n2")],
+        queues=[a_queue_view("root"), a_queue_view("research", "root")],
+        jobs=[a_job_view("a", a_task_view("p")), a_job_view("b", a_task_view("p"), namespace="team-b")],
     )
 
 
@@ -56,7 +56,7 @@ async def test_a_listener_hears_everything_first_and_then_what_changes(visualize
         await same_as_routes(visualizer, listener)
 
         view = view.followed_by(
-            cycle=2, at=NOON, nodes=[a_node("n3")], gone_nodes=["n1"], gone_jobs=[("team-b", "uid-team-b-b")]
+            cycle=2, at=NOON, nodes=[a_node_view("n3")], gone_nodes=["n1"], gone_jobs=[("team-b", "uid-team-b-b")]
         )
         visualizer.publish(view)
         assert brief(await listener.cycle()) == [
@@ -68,7 +68,7 @@ async def test_a_listener_hears_everything_first_and_then_what_changes(visualize
         ]
         await same_as_routes(visualizer, listener)
 
-        view = view.followed_by(cycle=3, at=NOON, queues=[a_queue("research", "root", priority=7)])
+        view = view.followed_by(cycle=3, at=NOON, queues=[a_queue_view("research", "root", priority=7)])
         visualizer.publish(view)
         assert brief(await listener.cycle()) == [("queues", ["research"], []), "cycle"]
         await same_as_routes(visualizer, listener)
@@ -79,7 +79,7 @@ async def test_what_stays_the_same_is_not_told(visualizer: Visualizer) -> None:
     async with visualizer.listening() as listener:
         await listener.cycle()
         visualizer.publish(first())  # other objects, and they say the same
-        visualizer.publish(first().followed_by(cycle=3, at=NOON, jobs=[a_job("c")]))
+        visualizer.publish(first().followed_by(cycle=3, at=NOON, jobs=[a_job_view("c")]))
         heard = await listener.cycle()
         assert brief(heard) == [("jobs", ["c"], []), "summary", "cycle"]
         assert heard[-1].data["cycle"] == 3
@@ -98,7 +98,7 @@ async def test_whoever_comes_back_hears_what_they_missed_and_no_more(visualizer:
     async with visualizer.listening() as listener:
         await listener.cycle()
     for cycle in range(2, 6):  # nobody listens meanwhile
-        view = view.followed_by(cycle=cycle, at=NOON, nodes=[a_node(f"m{cycle}")], gone_nodes=[f"m{cycle - 1}"])
+        view = view.followed_by(cycle=cycle, at=NOON, nodes=[a_node_view(f"m{cycle}")], gone_nodes=[f"m{cycle - 1}"])
         visualizer.publish(view)
     async with visualizer.listening(after=listener) as again:
         assert brief(await again.cycle()) == [("nodes", ["m5"], []), "summary", "cycle"]
@@ -131,7 +131,7 @@ async def test_what_was_too_long_ago_begins_anew() -> None:
             for cycle in range(2, 6):
                 await listener.cycle()
                 known.append(listener.copied())
-                view = view.followed_by(cycle=cycle, at=NOON, nodes=[a_node(f"m{cycle}")])
+                view = view.followed_by(cycle=cycle, at=NOON, nodes=[a_node_view(f"m{cycle}")])
                 visualizer.publish(view)
             await listener.cycle()
             begins = []
@@ -147,7 +147,7 @@ async def test_a_listener_may_want_some_kinds_only(visualizer: Visualizer) -> No
     visualizer.publish(view)
     async with visualizer.listening("?kind=summary&kind=queues") as listener:
         assert [message.event for message in await listener.cycle()] == ["reset", "summary", "queues", "cycle"]
-        view = view.followed_by(cycle=2, at=NOON, nodes=[a_node("n1", pods=3)])
+        view = view.followed_by(cycle=2, at=NOON, nodes=[a_node_view("n1", pods=3)])
         visualizer.publish(view)
         assert [message.event for message in await listener.cycle()] == ["cycle"], "so that its id keeps up"
         visualizer.publish(view.followed_by(cycle=3, at=NOON, gone_jobs=[("team-a", "uid-team-a-a")]))
@@ -198,7 +198,7 @@ async def test_nothing_is_kept_once_the_last_listener_is_gone_for_a_while() -> N
 
 async def test_publishing_compares_and_encodes_nothing_where_nobody_listens(visualizer: Visualizer) -> None:
     for cycle in range(1, 20):
-        visualizer.publish(a_view(cycle, nodes=[a_node(f"n{cycle}")]))
+        visualizer.publish(a_view(cycle, nodes=[a_node_view(f"n{cycle}")]))
         await asyncio.sleep(0)
     assert visualizer.stream.is_idle
     assert visualizer.library.is_empty
@@ -207,7 +207,7 @@ async def test_publishing_compares_and_encodes_nothing_where_nobody_listens(visu
 async def test_whoever_does_not_read_is_cut_off_and_nobody_else_waits_for_them() -> None:
     async with running(Visualizer(pace=Pace(taken_within=1.5, heartbeat=0.05))) as visualizer:
         large = "x" * 20_000
-        view = a_view(jobs=[a_job(f"job-{i:03}", waits=large) for i in range(200)])
+        view = a_view(jobs=[a_job_view(f"job-{i:03}", waits=large) for i in range(200)])
         visualizer.publish(view)
         host, port = visualizer.base.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port))) as stuck:
@@ -223,7 +223,7 @@ async def test_whoever_does_not_read_is_cut_off_and_nobody_else_waits_for_them()
                 while not stuck_is_gone():  # more than any buffer takes, and the other one hears all of it
                     cycle += 1
                     assert cycle < 1_000
-                    changed = [a_job(f"job-{i:03}", waits=large + str(cycle)) for i in range(200)]
+                    changed = [a_job_view(f"job-{i:03}", waits=large + str(cycle)) for i in range(200)]
                     view = view.followed_by(cycle=cycle, at=NOON, jobs=changed)
                     visualizer.publish(view)
                     while (await listener.cycle())[-1].data["cycle"] != cycle:
@@ -247,7 +247,7 @@ async def test_a_broken_object_is_gone_for_listeners_as_it_is_for_the_routes(vis
     visualizer.publish(view)
     async with visualizer.listening() as listener:
         await listener.cycle()
-        broken = a_job("a", a_task("p", "no status"))  # type: ignore[arg-type]
+        broken = a_job_view("a", a_task_view("p", "no status"))  # type: ignore[arg-type]
         visualizer.publish(view.followed_by(cycle=2, at=NOON, jobs=[broken]))
         heard = brief(await listener.cycle())
         assert ("jobs", [], ["uid-team-a-a"]) in heard
@@ -281,7 +281,7 @@ def test_changes_are_found_by_identity_first_and_equality_then() -> None:
     after = before.followed_by(
         cycle=2,
         at=NOON,
-        jobs=[a_job("a", a_task("p", TaskStatus.FAILED)), a_job("new", namespace="team-c")],
+        jobs=[a_job_view("a", a_task_view("p", TaskStatus.FAILED)), a_job_view("new", namespace="team-c")],
         gone_jobs=[("team-b", "uid-team-b-b")],
         gone_queues=["research"],
     )

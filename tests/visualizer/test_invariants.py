@@ -12,7 +12,7 @@ from hypothesis import strategies as some
 from shoal.api.visualizer import Amounts, ClusterView, JobView, NodeView, QueueView, TaskStatus
 from shoal.visualizer.library import Library
 from shoal.visualizer.moments import Moments
-from tests.visualizer.builders import NOON, a_job, a_node, a_queue, a_task, alone
+from tests.visualizer.builders import NOON, a_job_view, a_node_view, a_queue_view, a_task_view, alone
 from tests.visualizer.conftest import Visualizer, running
 from tests.visualizer.listening import Listener
 
@@ -20,7 +20,7 @@ EMPTY = ClusterView(cycle=0, at=NOON)
 words = some.sampled_from(["a", "b", "c", "d", "e"])
 tasks = some.lists(
     some.builds(
-        a_task,
+        a_task_view,
         words,
         some.sampled_from(TaskStatus),
         node=words,
@@ -31,13 +31,13 @@ tasks = some.lists(
 
 
 def _job(name: str, namespace: str, of: list[Any], position: int | None) -> JobView:
-    return a_job(name, *of, namespace=namespace, position=position)
+    return a_job_view(name, *of, namespace=namespace, position=position)
 
 
 jobs = some.lists(some.builds(_job, words, words, tasks, some.none() | some.integers(1, 3)), max_size=6)
 nodes = some.lists(
     some.builds(
-        a_node,
+        a_node_view,
         words,
         gpus=some.integers(0, 3),
         ready=some.booleans(),
@@ -48,7 +48,7 @@ nodes = some.lists(
 # A parent is a name before one's own: no circles, which a page that puts the tree together need not see through.
 queues = some.lists(
     some.builds(
-        lambda name, parent, priority: a_queue(name, parent if parent < name else "", priority=priority),
+        lambda name, parent, priority: a_queue_view(name, parent if parent < name else "", priority=priority),
         words,
         some.sampled_from(["", "a", "b", "c"]),
         some.integers(1, 2),
@@ -100,7 +100,7 @@ async def test_whoever_applies_what_they_hear_knows_what_the_routes_say(steps: l
             if step.is_heard:
                 async with visualizer.listening(after=known) as listener:
                     # Something that surely changes, so that there is something to wait for.
-                    view = view.followed_by(cycle=view.cycle + 1, at=NOON, nodes=[a_node("z", pods=number + 1)])
+                    view = view.followed_by(cycle=view.cycle + 1, at=NOON, nodes=[a_node_view("z", pods=number + 1)])
                     visualizer.publish(view)
                     while not (last := await listener.cycle()) or last[-1].data["cycle"] != view.cycle:
                         pass

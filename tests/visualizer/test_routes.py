@@ -8,7 +8,7 @@ from aiohttp import web
 from shoal.api.visualizer import ClusterView, TaskStatus
 from shoal.kube.probes import serving
 from shoal.visualizer import PREFIX, catch_all
-from tests.visualizer.builders import NOON, a_job, a_node, a_queue, a_task, a_view, alone
+from tests.visualizer.builders import NOON, a_job_view, a_node_view, a_queue_view, a_task_view, a_view, alone
 from tests.visualizer.conftest import Visualizer
 
 ROUTES = ("summary", "queues", "jobs", "nodes")
@@ -22,13 +22,13 @@ async def test_an_empty_cluster_has_empty_lists_and_nothing_is_null(visualizer: 
 
 
 async def test_everything_is_shown_from_the_view_that_was_published_last(visualizer: Visualizer) -> None:
-    visualizer.publish(a_view(nodes=[a_node("old")]))
+    visualizer.publish(a_view(nodes=[a_node_view("old")]))
     visualizer.publish(
         a_view(
             2,
-            nodes=[a_node("node-1", gpus=2, whole_gpus=(alone("p"),))],
-            queues=[a_queue("root"), a_queue("research", "root")],
-            jobs=[a_job("train", a_task("p", node="node-1"))],
+            nodes=[a_node_view("node-1", gpus=2, whole_gpus=(alone("p"),))],
+            queues=[a_queue_view("root"), a_queue_view("research", "root")],
+            jobs=[a_job_view("train", a_task_view("p", node="node-1"))],
         )
     )
     summary = await visualizer.json("summary")
@@ -53,9 +53,9 @@ async def test_an_answer_is_json_that_pages_of_other_origins_may_read(visualizer
 
 
 async def test_lists_are_in_one_order_whatever_order_the_view_has(visualizer: Visualizer) -> None:
-    jobs = [a_job("b", namespace="x"), a_job("a", namespace="y"), a_job("a", namespace="x", uid="2")]
-    jobs.append(a_job("a", namespace="x", uid="1"))
-    visualizer.publish(a_view(nodes=[a_node("n2"), a_node("n10"), a_node("n1")], jobs=jobs))
+    jobs = [a_job_view("b", namespace="x"), a_job_view("a", namespace="y"), a_job_view("a", namespace="x", uid="2")]
+    jobs.append(a_job_view("a", namespace="x", uid="1"))
+    visualizer.publish(a_view(nodes=[a_node_view("n2"), a_node_view("n10"), a_node_view("n1")], jobs=jobs))
     assert [node["name"] for node in await visualizer.json("nodes")] == ["n1", "n10", "n2"]
     assert [(job["namespace"], job["name"], job["uid"]) for job in await visualizer.json("jobs")] == [
         ("x", "a", "1"),
@@ -66,7 +66,7 @@ async def test_lists_are_in_one_order_whatever_order_the_view_has(visualizer: Vi
 
 
 async def test_jobs_of_a_namespace_and_of_several(visualizer: Visualizer) -> None:
-    visualizer.publish(a_view(jobs=[a_job("a", namespace=namespace) for namespace in ("x", "y", "z")]))
+    visualizer.publish(a_view(jobs=[a_job_view("a", namespace=namespace) for namespace in ("x", "y", "z")]))
 
     async def namespaces(query: str) -> list[str]:
         return [job["namespace"] for job in await visualizer.json(f"jobs{query}")]
@@ -149,11 +149,11 @@ async def test_a_view_that_cannot_be_read_is_a_500_in_words(visualizer: Visualiz
 
 
 async def test_one_broken_object_does_not_hide_the_others(visualizer: Visualizer) -> None:
-    broken = a_job("broken", a_task("p", "no status"), namespace="x")  # type: ignore[arg-type]
-    first = a_view(jobs=[broken, a_job("good", namespace="x")])
+    broken = a_job_view("broken", a_task_view("p", "no status"), namespace="x")  # type: ignore[arg-type]
+    first = a_view(jobs=[broken, a_job_view("good", namespace="x")])
     visualizer.publish(first)
     assert [job["name"] for job in await visualizer.json("jobs")] == ["good"]
-    mended = a_job("broken", a_task("p", TaskStatus.RUNNING), namespace="x")
+    mended = a_job_view("broken", a_task_view("p", TaskStatus.RUNNING), namespace="x")
     visualizer.publish(first.followed_by(cycle=2, at=NOON, jobs=[mended]))
     assert [job["name"] for job in await visualizer.json("jobs")] == ["broken", "good"]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from shoal.api.crd import field_schema, schema_of
 from shoal.api.crd.values import misfit
-from tests.support.structs import a_struct
-from tests.support.structural import structural_problems
+from tests.support.schemas.structs import a_struct
+from tests.support.schemas.structural import structural_problems
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.api.crd import Column, CustomResource, DefinitionError, Scale, Version
 from shoal.api.meta import Object, Resource
-from tests.support.structs import a_kind, a_struct
+from tests.support.schemas.structs import a_kind, a_struct
 
 
 def a_resource(**changes: Any) -> Resource[Object]:

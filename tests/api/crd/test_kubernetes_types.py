@@ -9,9 +9,9 @@ import pytest
 
 from shoal.api.crd import KubernetesType, SchemaError, field_schema, schema_of
 from shoal.api.meta import Wire
-from tests.support.corpus import needs_corpus, upstream_definition
-from tests.support.crd_diff import Intended, differences, unexplained
-from tests.support.structural import structural_problems
+from tests.support.schemas.corpus import needs_corpus, upstream_definition
+from tests.support.schemas.crd_diff import Intended, differences, unexplained
+from tests.support.schemas.structural import structural_problems
 
 POD_SPEC = KubernetesType("core.v1.PodSpec")
 Pod = Annotated[dict[str, Any], field_schema(shape=POD_SPEC)]

@@ -10,7 +10,7 @@ import pytest
 
 from shoal.api.crd import Rule, SchemaError, field_schema, object_schema, schema_of, struct_schema
 from shoal.api.meta.objects import Wire
-from tests.support.structs import a_struct
+from tests.support.schemas.structs import a_struct
 
 
 class Tree(Wire, frozen=True, kw_only=True):

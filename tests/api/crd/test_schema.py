@@ -11,7 +11,7 @@ import pytest
 from shoal.api.crd import Int32, Int64, Rule, field_schema, object_schema, schema_of, struct_schema
 from shoal.api.crd.well_known import QUANTITY_PATTERN
 from shoal.api.meta import Condition, IntOrString, LabelSelector, Object, QuantityString, Wire
-from tests.support.structs import a_kind, a_struct
+from tests.support.schemas.structs import a_kind, a_struct
 
 INT_OR_STRING = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
 QUANTITY = {**INT_OR_STRING, "pattern": QUANTITY_PATTERN}

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
-from shoal.api.core import PODS, ContainerStatus, Pod
-from shoal.api.core.pods import PodCondition, PodSpec, PodStatus
+from shoal.api.core import Pod
 from shoal.api.jobset import JOB_SETS, JobSet
-from shoal.api.meta import ObjectMeta
 from shoal.api.trainer import TRAIN_JOBS, TrainJob
+from tests.support.builders.pods import a_pod
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -35,35 +34,28 @@ def last_error(message: str) -> dict[str, Any]:
     return {"time": "2026-01-01T11:30:00Z", "message": message}
 
 
-def a_pod(
-    job: str,
-    index: int = 0,
-    *,
-    uid: str = "",
-    age: int = 0,
-    status: ContainerStatus | None = None,
-    condition: PodCondition | None = None,
-    node: str = "n1",
-) -> Pod:
-    labels = {"jobset.sigs.k8s.io/replicatedjob-name": job, "batch.kubernetes.io/job-completion-index": str(index)}
+def a_pod_of(job: str, index: int = 0, *, uid: str = "", age: int = 0, node: str = "n1", **given: Any) -> Pod:
+    """A pod of a replicated job, by its number; ``age`` in seconds."""
     uid = uid or f"{job}-{index}"
-    metadata = ObjectMeta(
-        name=f"{job}-{index}-{uid}", uid=uid, labels=labels, creation_timestamp=BEGIN - timedelta(seconds=age)
+    return a_pod(
+        f"{job}-{index}-{uid}",
+        uid=uid,
+        labels={"jobset.sigs.k8s.io/replicatedjob-name": job, "batch.kubernetes.io/job-completion-index": str(index)},
+        created=BEGIN - timedelta(seconds=age),
+        node=node,
+        **given,
     )
-    found = PodStatus(container_statuses=[status] if status else [], conditions=[condition] if condition else [])
-    return Pod(metadata=metadata, spec=PodSpec(node_name=node), status=found)
 
 
-def a_pod_that(*, index: int = 0, job: str = "node", restarts: int = 0, **states: Any) -> Pod:
+def a_pod_that(*, index: int = 0, job: str = "node", uid: str = "", restarts: int = 0, **states: Any) -> Pod:
     """A pod whose one container has ``state`` and ``lastState`` as the wire has them."""
     status = {"name": "node" if job == "launcher" else job, "restartCount": restarts, **states}
-    whole = PODS.decode(msgspec.json.encode({"metadata": {}, "status": {"containerStatuses": [status]}}))
-    return a_pod(job, index, status=whole.status.container_statuses[0])
+    return a_pod_of(job, index, uid=uid, status={"containerStatuses": [status]})
 
 
 def a_pod_without_room(index: int = 0, *, reason: str = "Unschedulable", message: str = "no GPUs are free") -> Pod:
-    condition = PodCondition(type="PodScheduled", status="False", reason=reason, message=message)
-    return a_pod("node", index, condition=condition, node="")
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    return a_pod_of("node", index, conditions=[condition], node="")
 
 
 def a_job_set(**pods: int) -> JobSet:

@@ -9,7 +9,7 @@ import pytest
 from shoal.api.core import Pod
 from shoal.cli.training.choosing import Choice, nothing_to_show
 from shoal.cli.training.steps import Plan, steps_of
-from tests.cli.training.examples import a_job, a_pod, a_pod_that, a_pod_without_room, is_, last_error
+from tests.cli.training.examples import a_job, a_pod_of, a_pod_that, a_pod_without_room, is_, last_error
 
 PLAN = Plan(initializers=("dataset-initializer",), ranks=2)
 WAITS = {"waiting": {"reason": "CreateContainerConfigError", "message": 'configmap "c" not found'}}
@@ -43,7 +43,7 @@ FAILED = {"conditions": [is_("Failed", reason="DeadlineExceeded", message="too l
     [
         pytest.param({}, [], "no node of trainjob llama has begun: wait for it with --follow", id="no pods yet"),
         pytest.param(
-            {}, [a_pod("node")], "no node of trainjob llama has begun: wait for it with --follow", id="it starts"
+            {}, [a_pod_of("node")], "no node of trainjob llama has begun: wait for it with --follow", id="it starts"
         ),
         pytest.param(
             {"conditions": [is_("Complete")]}, [], "trainjob llama is complete, and its pods are gone", id="complete"
@@ -53,7 +53,7 @@ FAILED = {"conditions": [is_("Failed", reason="DeadlineExceeded", message="too l
         ),
         pytest.param(
             FAILED,
-            [a_pod("node")],
+            [a_pod_of("node")],
             "trainjob llama failed (DeadlineExceeded: too late), and no node has begun",
             id="failed before it began",
         ),
@@ -68,7 +68,7 @@ FAILED = {"conditions": [is_("Failed", reason="DeadlineExceeded", message="too l
         ),
         pytest.param(
             {},
-            [a_pod("node", 0), a_pod_that(index=1, state=WAITS)],
+            [a_pod_of("node", 0), a_pod_that(index=1, state=WAITS)],
             'node-1 of trainjob llama does not run: CreateContainerConfigError: configmap "c" not found',
             id="one cannot start",
         ),
@@ -97,5 +97,5 @@ def test_who_asks_for_logs_is_told_why_there_are_none(status: dict[str, Any], po
 
 
 def test_one_that_was_asked_for_is_named() -> None:
-    said = nothing_to_show(a_job(), Choice(name="llama", rank=1), steps_of([a_pod("node")], PLAN))
+    said = nothing_to_show(a_job(), Choice(name="llama", rank=1), steps_of([a_pod_of("node")], PLAN))
     assert said == "rank 1 of trainjob llama has not begun: wait for it with --follow"

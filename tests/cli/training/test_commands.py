@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.command import SHOAL, environment
-from tests.support.command import shoal as command
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
+from tests.support.programs.command import SHOAL, environment
+from tests.support.programs.command import shoal as command
 from tests.support.waiting import wait_until
 
 JOBS = "/apis/trainer.kubeflow.org/v1alpha1/namespaces/default/trainjobs"

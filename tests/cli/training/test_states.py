@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from shoal.api.core import Pod
-from shoal.api.core.pods import PodStatus
 from shoal.cli.training.states import Standing, needs_pods, standing_of
 from tests.cli.training.examples import (
     a_job,
-    a_pod,
+    a_pod_of,
     a_pod_that,
     a_pod_without_room,
     is_,
@@ -79,7 +78,7 @@ def waits(reason: str, message: str = "") -> dict[str, Any]:
         ),
         pytest.param(a_pod_that(state=waits("ContainerCreating")), "Starting", "", id="it is about to start"),
         pytest.param(a_pod_without_room(), "Pending", "no GPUs are free", id="no room"),
-        pytest.param(a_pod("node", node=""), "Pending", "", id="nobody looked for a node yet"),
+        pytest.param(a_pod_of("node", node=""), "Pending", "", id="nobody looked for a node yet"),
     ],
 )
 def test_pods_tell_what_the_status_hides(pod: Pod, state: str, reason: str) -> None:
@@ -96,16 +95,13 @@ def test_a_run_without_room_is_one_that_the_scheduler_can_explain() -> None:
 
 
 def test_an_evicted_pod_says_why_though_it_has_no_containers() -> None:
-    pod = a_pod("node")
-    evicted = Pod(
-        metadata=pod.metadata, spec=pod.spec, status=PodStatus(phase="Failed", reason="Evicted", message="low on disk")
-    )
+    evicted = a_pod_of("node", phase="Failed", status={"reason": "Evicted", "message": "low on disk"})
     assert standing_of(a_job(), [evicted]) == Standing("Evicted", "node-0: low on disk", is_trouble=True)
 
 
 def test_of_a_step_that_was_tried_again_only_the_last_try_counts() -> None:
     before = a_pod_that(state=CRASHED)
-    now = a_pod("node", uid="later", age=-5)
+    now = a_pod_of("node", uid="later", age=-5)
     assert standing_of(a_job(), [now, before]).state == "Starting"
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.api.core import ContainerStatus, Pod
-from shoal.api.core.pods import ContainerState, RunningState, TerminatedState, WaitingState
+from shoal.api.core import Pod
 from shoal.api.jobset import JobSet
 from shoal.cli.training.steps import Plan, steps_of
-from tests.cli.training.examples import a_job, a_job_set, a_pod, jobs
+from tests.cli.training.examples import a_job, a_job_set, a_pod_of, a_pod_that, jobs
 
 PLAIN, WITH_LAUNCHER = Plan(), Plan(has_launcher=True)
 
@@ -17,15 +16,19 @@ PLAIN, WITH_LAUNCHER = Plan(), Plan(has_launcher=True)
     ("pods", "plan", "steps"),
     [
         ([], PLAIN, []),
-        ([a_pod("node", 10), a_pod("node", 2), a_pod("node", 0)], PLAIN, ["node-0", "node-2", "node-10"]),
+        ([a_pod_of("node", 10), a_pod_of("node", 2), a_pod_of("node", 0)], PLAIN, ["node-0", "node-2", "node-10"]),
         (
-            [a_pod("node"), a_pod("model-initializer"), a_pod("dataset-initializer")],
+            [a_pod_of("node"), a_pod_of("model-initializer"), a_pod_of("dataset-initializer")],
             PLAIN,
             ["dataset-initializer", "model-initializer", "node-0"],
         ),
-        ([a_pod("node", 0), a_pod("launcher"), a_pod("node", 1)], WITH_LAUNCHER, ["node-0", "node-1", "node-2"]),
-        ([a_pod("node", 0)], WITH_LAUNCHER, ["node-1"]),
-        ([a_pod("something-else"), a_pod("node")], PLAIN, ["node-0"]),
+        (
+            [a_pod_of("node", 0), a_pod_of("launcher"), a_pod_of("node", 1)],
+            WITH_LAUNCHER,
+            ["node-0", "node-1", "node-2"],
+        ),
+        ([a_pod_of("node", 0)], WITH_LAUNCHER, ["node-1"]),
+        ([a_pod_of("something-else"), a_pod_of("node")], PLAIN, ["node-0"]),
     ],
     ids=[
         "none",
@@ -79,31 +82,28 @@ def test_a_step_is_one_of_those_that_there_are(step: str, is_there: bool) -> Non
 
 def test_without_the_job_set_a_launcher_is_known_by_the_status_or_by_its_pod() -> None:
     assert Plan.guessed(a_job(jobsStatus=[jobs("launcher")]), []).has_launcher
-    assert Plan.guessed(None, [a_pod("launcher")]).has_launcher
-    assert not Plan.guessed(a_job(), [a_pod("node")]).has_launcher
+    assert Plan.guessed(None, [a_pod_of("launcher")]).has_launcher
+    assert not Plan.guessed(a_job(), [a_pod_of("node")]).has_launcher
 
 
 def test_of_several_pods_for_a_step_the_newest_counts() -> None:
-    (step,) = steps_of([a_pod("node", uid="new", age=1), a_pod("node", uid="old", age=9)], PLAIN)
+    (step,) = steps_of([a_pod_of("node", uid="new", age=1), a_pod_of("node", uid="old", age=9)], PLAIN)
     assert step.pod.metadata.uid == "new"
 
 
 def test_each_life_of_a_container_has_a_log_of_its_own() -> None:
-    def life(state: ContainerState, restarts: int) -> tuple[str, int] | None:
-        status = ContainerStatus(name="node", state=state, restart_count=restarts)
-        (step,) = steps_of([a_pod("node", uid="u", status=status)], PLAIN)
+    def life(state: str, restarts: int) -> tuple[str, int] | None:
+        (step,) = steps_of([a_pod_that(uid="u", state={state: {}}, restarts=restarts)], PLAIN)
         return step.life
 
-    running, waiting = ContainerState(running=RunningState()), ContainerState(waiting=WaitingState())
-    assert life(waiting, 0) is None
-    assert life(running, 0) == ("u", 0)
-    assert life(running, 2) == ("u", 2)
-    (unborn,) = steps_of([a_pod("node")], PLAIN)
+    assert life("waiting", 0) is None
+    assert life("running", 0) == ("u", 0)
+    assert life("running", 2) == ("u", 2)
+    (unborn,) = steps_of([a_pod_of("node")], PLAIN)
     assert unborn.life is None
 
 
 def test_a_container_that_waits_to_be_restarted_has_its_last_log() -> None:
-    waiting, ended = ContainerState(waiting=WaitingState()), ContainerState(terminated=TerminatedState(exit_code=1))
-    status = ContainerStatus(name="node", state=waiting, last_state=ended, restart_count=2)
-    (step,) = steps_of([a_pod("node", uid="u", status=status)], PLAIN)
+    ended = {"terminated": {"exitCode": 1}}
+    (step,) = steps_of([a_pod_that(uid="u", state={"waiting": {}}, lastState=ended, restarts=2)], PLAIN)
     assert step.life == ("u", 2)

@@ -15,7 +15,7 @@ from typing import Any
 
 from shoal.api.definitions import ALL
 from shoal.cluster.kubernetes import AdminApi, Binaries, RealKubernetes
-from tests.support import kube_binaries
+from tests.support.programs import kube_binaries
 from tests.support.waiting import wait_until
 
 STAGES = Path(__file__).with_name("stages.yaml")

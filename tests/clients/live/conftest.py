@@ -6,7 +6,7 @@ import pytest
 
 from shoal.cluster.kubernetes import Binaries
 from tests.clients.live.clusters import SIM, nodes_of, real_cluster
-from tests.support.engines import Engine, running_shoal
+from tests.support.clusters.engines import Engine, running_shoal
 
 
 @pytest.fixture(scope="session")

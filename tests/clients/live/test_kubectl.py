@@ -11,8 +11,8 @@ import pytest
 from tests.clients.conftest import OWN
 from tests.clients.live.reading import settled
 from tests.clients.transcript import Place, Script
-from tests.support import kube_binaries
-from tests.support.engines import Engine
+from tests.support.clusters.engines import Engine
+from tests.support.programs import kube_binaries
 from tests.support.waiting import wait_until
 
 pytestmark = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kubernetes import client, config, watch
 
-from tests.support.engines import Engine
+from tests.support.clusters.engines import Engine
 from tests.support.waiting import wait_until
 
 NAMESPACE = "python-live"

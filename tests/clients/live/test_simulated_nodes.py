@@ -10,7 +10,7 @@ import pytest
 
 from tests.clients.conftest import OWN
 from tests.clients.transcript import Place
-from tests.support.engines import Engine
+from tests.support.clusters.engines import Engine
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("kubectl_binary", [OWN], indirect=True)]

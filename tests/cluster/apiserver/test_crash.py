@@ -29,7 +29,7 @@ import aiohttp
 import pytest
 import yaml
 
-from tests.support.command import environment
+from tests.support.programs.command import environment
 
 KILLS = 200
 LANES = 2

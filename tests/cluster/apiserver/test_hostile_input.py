@@ -35,7 +35,7 @@ from tests.cluster.apiserver.hostile import (
     replaced,
     without,
 )
-from tests.support.embedded import running_embedded
+from tests.support.clusters.embedded import running_embedded
 
 BODIES = good_bodies()
 CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"

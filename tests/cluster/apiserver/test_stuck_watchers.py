@@ -10,14 +10,14 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 import yaml
 
 from tests.cluster.apiserver.processes import open_descriptors, resident_bytes, server_process
-from tests.support.embedded import Embedded, running_embedded
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.embedded import Embedded, running_embedded
 
 STUCK = 20
 BURST = 1_500
@@ -58,14 +58,6 @@ async def never_reading(server: Embedded, path: str) -> AsyncIterator[None]:
         yield
     finally:
         writer.transport.abort()
-
-
-def a_pod(name: str) -> dict[str, Any]:
-    container = {"name": "main", "image": "none"}
-    return {
-        "metadata": {"name": name, "annotations": {"filling": "x" * FILLING}},
-        "spec": {"containers": [container], "automountServiceAccountToken": False},
-    }
 
 
 @pytest.mark.slow
@@ -117,7 +109,8 @@ async def stuck(server: Embedded) -> AsyncIterator[None]:
 
 async def create(session: aiohttp.ClientSession, name: str, sent: dict[str, float]) -> None:
     sent[name] = time.monotonic()
-    async with session.post(PODS, json=a_pod(name)) as response:
+    pod = pod_manifest(name, annotations={"filling": "x" * FILLING}, automountServiceAccountToken=False)
+    async with session.post(PODS, json=pod) as response:
         assert response.status == 201, await response.text()
 
 

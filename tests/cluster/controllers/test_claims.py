@@ -17,23 +17,18 @@ from shoal.cluster.controllers.claims import Claims, concerns_claimants, keys_of
 from shoal.cluster.indexes import CHILD_INDEXES, all_pods
 from shoal.kube import Change, Informer, Key, Manager
 from shoal.kube.metrics import Metrics
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
+from tests.cluster.controllers.builders import workload_manifest
+from tests.support.builders.pods import controller_reference, pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 
-def a_set(name: str, app: str, **metadata: Any) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    selector = {"matchLabels": {"app": app}}
-    return {"metadata": {"name": name, **metadata}, "spec": {"replicas": 0, "selector": selector, "template": template}}
-
-
-def a_pod(name: str, app: str, *, owner: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
-    body: dict[str, Any] = {"name": name, "labels": {"app": app}, **metadata}
+def a_pod_of_app(name: str, app: str, *, owner: dict[str, Any] | None = None) -> dict[str, Any]:
+    reference = None
     if owner is not None:
-        reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
-        known = {"name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
-        body["ownerReferences"] = [reference | known]
-    return {"metadata": body, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        known = owner["metadata"]
+        reference = controller_reference("ReplicaSet", known["name"], version="apps/v1", uid=known["uid"])
+    return pod_manifest(name, labels={"app": app}, owner=reference)
 
 
 class Room:
@@ -65,38 +60,40 @@ async def owner_of(cluster: Cluster, name: str) -> str:
 
 
 async def test_pods_that_nobody_controls_are_adopted_and_those_of_others_are_not(cluster: Cluster) -> None:
-    other = (await cluster.make(REPLICA_SETS, a_set("other", "web"))).content
-    await cluster.make(REPLICA_SETS, a_set("web", "web"))
-    await cluster.make(PODS, a_pod("orphan", "web"))
-    await cluster.make(PODS, a_pod("taken", "web", owner=other))
-    await cluster.make(PODS, a_pod("stranger", "db"))
+    other = (await cluster.make(REPLICA_SETS, workload_manifest("other", replicas=0))).content
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=0))
+    await cluster.make(PODS, a_pod_of_app("orphan", "web"))
+    await cluster.make(PODS, a_pod_of_app("taken", "web", owner=other))
+    await cluster.make(PODS, a_pod_of_app("stranger", "db"))
     async with cluster.controllers(room := Room()):
         assert await room.claimed("web") == ["orphan"]
     assert [await owner_of(cluster, name) for name in ("orphan", "taken", "stranger")] == ["web", "other", ""]
 
 
 async def test_a_pod_that_is_not_selected_any_more_is_released(cluster: Cluster) -> None:
-    web = (await cluster.make(REPLICA_SETS, a_set("web", "web"))).content
-    await cluster.make(PODS, a_pod("kept", "web", owner=web))
-    await cluster.make(PODS, a_pod("leaving", "debug", owner=web))
+    web = (await cluster.make(REPLICA_SETS, workload_manifest(replicas=0))).content
+    await cluster.make(PODS, a_pod_of_app("kept", "web", owner=web))
+    await cluster.make(PODS, a_pod_of_app("leaving", "debug", owner=web))
     async with cluster.controllers(room := Room()):
         assert await room.claimed("web") == ["kept"]
     assert [await owner_of(cluster, name) for name in ("kept", "leaving")] == ["web", ""]
 
 
 async def test_what_is_claimed_already_costs_no_request(cluster: Cluster) -> None:
-    web = (await cluster.make(REPLICA_SETS, a_set("web", "web"))).content
-    await cluster.make(PODS, a_pod("kept", "web", owner=web))
+    web = (await cluster.make(REPLICA_SETS, workload_manifest(replicas=0))).content
+    await cluster.make(PODS, a_pod_of_app("kept", "web", owner=web))
     async with cluster.controllers(room := Room()) as manager:
         assert await room.claimed("web") == ["kept"]
         assert writes_of(manager) == 0
 
 
 async def test_an_owner_on_its_way_out_keeps_what_it_has_and_takes_nothing(cluster: Cluster) -> None:
-    web = (await cluster.make(REPLICA_SETS, a_set("web", "web", finalizers=["example.com/wait"]))).content
-    await cluster.make(PODS, a_pod("kept", "web", owner=web))
-    await cluster.make(PODS, a_pod("leaving", "debug", owner=web))
-    await cluster.make(PODS, a_pod("orphan", "web"))
+    web = (
+        await cluster.make(REPLICA_SETS, workload_manifest(replicas=0, metadata={"finalizers": ["example.com/wait"]}))
+    ).content
+    await cluster.make(PODS, a_pod_of_app("kept", "web", owner=web))
+    await cluster.make(PODS, a_pod_of_app("leaving", "debug", owner=web))
+    await cluster.make(PODS, a_pod_of_app("orphan", "web"))
     await cluster.client.delete(REPLICA_SETS, "web", "default")
     async with cluster.controllers(room := Room()) as manager:
         assert await room.claimed("web") == ["kept"]
@@ -104,8 +101,8 @@ async def test_an_owner_on_its_way_out_keeps_what_it_has_and_takes_nothing(clust
 
 
 async def test_nothing_is_adopted_by_an_owner_that_the_server_says_is_leaving(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set("web", "web", finalizers=["example.com/wait"]))
-    await cluster.make(PODS, a_pod("orphan", "web"))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=0, metadata={"finalizers": ["example.com/wait"]}))
+    await cluster.make(PODS, a_pod_of_app("orphan", "web"))
     async with cluster.controllers(room := Room()):
         stale = room.sets.get("web", "default")
         assert stale is not None
@@ -115,9 +112,9 @@ async def test_nothing_is_adopted_by_an_owner_that_the_server_says_is_leaving(cl
 
 
 async def test_those_that_do_not_count_are_neither_adopted_nor_released(cluster: Cluster) -> None:
-    web = (await cluster.make(REPLICA_SETS, a_set("web", "web"))).content
+    web = (await cluster.make(REPLICA_SETS, workload_manifest(replicas=0))).content
     for name, app, owner in (("ended", "web", web), ("ended-other", "debug", web), ("ended-orphan", "web", None)):
-        await cluster.make(PODS, a_pod(name, app, owner=owner))
+        await cluster.make(PODS, a_pod_of_app(name, app, owner=owner))
         await cluster.set_status(PODS, name, {"phase": "Succeeded"})
     async with cluster.controllers(room := Room()) as manager:
         assert await room.claimed("web", only=is_active) == []
@@ -125,9 +122,9 @@ async def test_those_that_do_not_count_are_neither_adopted_nor_released(cluster:
 
 
 async def test_of_two_who_select_a_pod_one_gets_it(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set("one", "web"))
-    await cluster.make(REPLICA_SETS, a_set("two", "web"))
-    await cluster.make(PODS, a_pod("orphan", "web"))
+    await cluster.make(REPLICA_SETS, workload_manifest("one", replicas=0))
+    await cluster.make(REPLICA_SETS, workload_manifest("two", replicas=0))
+    await cluster.make(PODS, a_pod_of_app("orphan", "web"))
     async with cluster.controllers(room := Room()):
         first, second = await room.claimed("one"), None
         # The cache may still show it without a controller: the server decides.

@@ -9,8 +9,8 @@ from shoal.api.meta import PartialObject
 from shoal.cluster.controllers.discovery import Discovered, discover
 from shoal.kube import Client
 from shoal.kube.transport import Request
-from tests.cluster.controllers.conftest import Cluster
-from tests.support.scripted import Answer, ScriptedTransport
+from tests.support.clusters.in_process import Cluster
+from tests.support.network.scripted import Answer, ScriptedTransport
 
 
 def a_version(name: str, *resources: str, **more: Any) -> dict[str, Any]:

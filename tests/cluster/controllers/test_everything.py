@@ -18,9 +18,9 @@ from shoal.cluster.controllers import everything
 from shoal.cluster.controllers.binding import add_binding
 from shoal.cluster.node.simulated import add_simulated_nodes
 from shoal.kube import Manager
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 DEMO = [one for one in manifests() if one["kind"] not in ("Queue", "PodCliqueSet", "TrainJob")]
 PASSING = ("CronJob", "HorizontalPodAutoscaler")

@@ -5,15 +5,16 @@ from itertools import permutations
 
 import pytest
 
-from shoal.api.core import ContainerStatus, InitContainer, Pod, PodCondition, PodSpec, PodStatus
+from shoal.api.core import Pod
 from shoal.api.meta import ObjectMeta
 from shoal.cluster.controllers.ranking import DELETION_COST, deletion_cost, first_to_go
+from tests.support.builders.pods import a_condition, a_pod
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MONTH_AGO = NOW - timedelta(days=30)
 
 
-def a_pod(
+def a_ranked_pod(
     name: str,
     *,
     node: str = "node",
@@ -25,24 +26,22 @@ def a_pod(
     sidecar_restarts: int = 0,
     cost: str = "",
 ) -> Pod:
-    conditions = [PodCondition(type="Ready", status="True", last_transition_time=ready)] if ready or is_ready else []
-    return Pod(
-        metadata=ObjectMeta(
-            name=name, uid=name, creation_timestamp=created, annotations={DELETION_COST: cost} if cost else {}
-        ),
-        spec=PodSpec(
-            node_name=node,
-            init_containers=[InitContainer(name="sidecar", restart_policy="Always"), InitContainer(name="once")],
-        ),
-        status=PodStatus(
-            phase=phase,
-            conditions=conditions,
-            container_statuses=[ContainerStatus(name="main", restart_count=restarts)],
-            init_container_statuses=[
-                ContainerStatus(name="sidecar", restart_count=sidecar_restarts),
-                ContainerStatus(name="once", restart_count=99),
+    return a_pod(
+        name,
+        uid=name,
+        annotations={DELETION_COST: cost} if cost else None,
+        created=created,
+        init=[{"name": "sidecar", "restartPolicy": "Always"}, "once"],
+        node=node,
+        phase=phase,
+        conditions=[a_condition("Ready", since=ready)] if ready or is_ready else None,
+        status={
+            "containerStatuses": [{"name": "main", "restartCount": restarts}],
+            "initContainerStatuses": [
+                {"name": "sidecar", "restartCount": sidecar_restarts},
+                {"name": "once", "restartCount": 99},
             ],
-        ),
+        },
     )
 
 
@@ -50,13 +49,13 @@ def order(*pods: Pod, related_on_node: dict[str, int] | None = None) -> list[str
     return [pod.metadata.name for pod in first_to_go(pods, related_on_node=related_on_node or {}, now=NOW)]
 
 
-UNSCHEDULED = a_pod("unscheduled", node="", phase="Pending")
-PENDING = a_pod("pending", phase="Pending")
-UNKNOWN = a_pod("unknown", phase="Unknown")
-NOT_READY = a_pod("not-ready")
-READY_AT_NO_TIME = a_pod("ready-at-no-time", is_ready=True)
-READY_NOW = a_pod("ready-now", ready=NOW, created=NOW)
-READY_LONG = a_pod("ready-long", ready=MONTH_AGO, created=MONTH_AGO)
+UNSCHEDULED = a_ranked_pod("unscheduled", node="", phase="Pending")
+PENDING = a_ranked_pod("pending", phase="Pending")
+UNKNOWN = a_ranked_pod("unknown", phase="Unknown")
+NOT_READY = a_ranked_pod("not-ready")
+READY_AT_NO_TIME = a_ranked_pod("ready-at-no-time", is_ready=True)
+READY_NOW = a_ranked_pod("ready-now", ready=NOW, created=NOW)
+READY_LONG = a_ranked_pod("ready-long", ready=MONTH_AGO, created=MONTH_AGO)
 
 
 def test_the_less_a_pod_has_come_to_the_sooner_it_goes() -> None:
@@ -69,40 +68,42 @@ def test_the_less_a_pod_has_come_to_the_sooner_it_goes() -> None:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        pytest.param(a_pod("z", ready=NOW, created=NOW, restarts=9), READY_NOW, id="restarted more often"),
+        pytest.param(a_ranked_pod("z", ready=NOW, created=NOW, restarts=9), READY_NOW, id="restarted more often"),
         pytest.param(
-            a_pod("z", ready=NOW, created=NOW, restarts=9, sidecar_restarts=9),
-            a_pod("a", ready=NOW, created=NOW, restarts=9),
+            a_ranked_pod("z", ready=NOW, created=NOW, restarts=9, sidecar_restarts=9),
+            a_ranked_pod("a", ready=NOW, created=NOW, restarts=9),
             id="a sidecar restarted more often",
         ),
         pytest.param(
-            a_pod("z", ready=NOW, created=NOW, restarts=1),
-            a_pod("a", ready=NOW, created=NOW, sidecar_restarts=9),
+            a_ranked_pod("z", ready=NOW, created=NOW, restarts=1),
+            a_ranked_pod("a", ready=NOW, created=NOW, sidecar_restarts=9),
             id="containers count before sidecars",
         ),
-        pytest.param(READY_NOW, a_pod("a", ready=NOW, created=MONTH_AGO), id="younger"),
-        pytest.param(a_pod("z", ready=NOW), a_pod("a", ready=NOW, created=NOW), id="of no age at all"),
+        pytest.param(READY_NOW, a_ranked_pod("a", ready=NOW, created=MONTH_AGO), id="younger"),
+        pytest.param(a_ranked_pod("z", ready=NOW), a_ranked_pod("a", ready=NOW, created=NOW), id="of no age at all"),
         pytest.param(
-            a_pod("z", ready=NOW, created=MONTH_AGO, cost="10"),
-            a_pod("a", ready=NOW, created=MONTH_AGO, cost="100"),
+            a_ranked_pod("z", ready=NOW, created=MONTH_AGO, cost="10"),
+            a_ranked_pod("a", ready=NOW, created=MONTH_AGO, cost="100"),
             id="cheaper",
         ),
         pytest.param(
-            a_pod("z", ready=MONTH_AGO, cost="-1"), a_pod("a", ready=NOW), id="cheaper than one without a price"
+            a_ranked_pod("z", ready=MONTH_AGO, cost="-1"),
+            a_ranked_pod("a", ready=NOW),
+            id="cheaper than one without a price",
         ),
         pytest.param(
-            a_pod("z", ready=NOW - timedelta(hours=2), created=MONTH_AGO),
-            a_pod("a", ready=NOW - timedelta(hours=5), created=MONTH_AGO),
+            a_ranked_pod("z", ready=NOW - timedelta(hours=2), created=MONTH_AGO),
+            a_ranked_pod("a", ready=NOW - timedelta(hours=5), created=MONTH_AGO),
             id="ready for an order of magnitude less",
         ),
         pytest.param(
-            a_pod("a", ready=NOW - timedelta(hours=8), created=MONTH_AGO, restarts=0),
-            a_pod("z", ready=NOW - timedelta(hours=5), created=MONTH_AGO, restarts=9),
+            a_ranked_pod("a", ready=NOW - timedelta(hours=8), created=MONTH_AGO, restarts=0),
+            a_ranked_pod("z", ready=NOW - timedelta(hours=5), created=MONTH_AGO, restarts=9),
             id="about as long ready: by uid",
         ),
         pytest.param(
-            a_pod("a", node="", phase="Pending", created=NOW - timedelta(hours=8)),
-            a_pod("z", node="", phase="Pending", created=NOW - timedelta(hours=5)),
+            a_ranked_pod("a", node="", phase="Pending", created=NOW - timedelta(hours=8)),
+            a_ranked_pod("z", node="", phase="Pending", created=NOW - timedelta(hours=5)),
             id="about as old: by uid",
         ),
     ],
@@ -113,16 +114,16 @@ def test_of_two_pods_the_first_goes_when_it_is(first: Pod, second: Pod) -> None:
 
 
 def test_a_crowded_node_gives_up_a_pod_before_a_lonely_one_whatever_their_ages() -> None:
-    old_in_crowd = a_pod("old", node="crowded", ready=MONTH_AGO, created=MONTH_AGO)
-    young_alone = a_pod("young", node="lonely", ready=NOW, created=NOW)
+    old_in_crowd = a_ranked_pod("old", node="crowded", ready=MONTH_AGO, created=MONTH_AGO)
+    young_alone = a_ranked_pod("young", node="lonely", ready=NOW, created=NOW)
     related = {"crowded": 3, "lonely": 1}
     assert order(young_alone, old_in_crowd, related_on_node=related) == ["old", "young"]
 
 
 def test_readiness_and_price_count_before_the_crowd() -> None:
-    ready = a_pod("ready", node="crowded", ready=NOW)
-    waiting = a_pod("waiting", node="lonely")
-    cheap = a_pod("cheap", node="lonely", ready=NOW, cost="-5")
+    ready = a_ranked_pod("ready", node="crowded", ready=NOW)
+    waiting = a_ranked_pod("waiting", node="lonely")
+    cheap = a_ranked_pod("cheap", node="lonely", ready=NOW, cost="-5")
     related = {"crowded": 3, "lonely": 1}
     assert order(ready, waiting, cheap, related_on_node=related) == ["waiting", "cheap", "ready"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shoal.cluster.kubernetes import flags
-from tests.support.kube_fixture import StartKube
+from tests.support.clusters.real import StartKube
 
 
 @pytest.mark.parametrize(("minor", "version"), [(35, "v1alpha1"), (36, "v1alpha2"), (37, "v1alpha3")])

@@ -26,8 +26,8 @@ from shoal.cluster.kubernetes import (
     StartFailed,
     Unreachable,
 )
-from tests.support.kube_fixture import StartKube, kubectl_for
-from tests.support.kubectl import Kubectl
+from tests.support.clusters.real import StartKube, kubectl_for
+from tests.support.programs.kubectl import Kubectl
 from tests.support.waiting import is_alive, wait_until
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

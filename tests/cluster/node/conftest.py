@@ -12,8 +12,8 @@ import pytest
 from shoal.api.core import NODES, PODS
 from shoal.cluster.node.simulated import Pool, add_simulated_nodes
 from shoal.kube import Manager
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, in_process_cluster
 
 
 class Simulation:

@@ -10,6 +10,7 @@ import pytest
 
 from shoal.api.core import Container, ContainerStatus, Pod
 from shoal.cluster.node.pod_status import Identity, Report, conditions_of, phase_of, status_patch
+from tests.support.builders.pods import a_pod
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 LATER = datetime(2026, 1, 1, 12, 0, 30, tzinfo=UTC)
@@ -18,21 +19,8 @@ RUNNING = {"running": {"startedAt": "2026-01-01T12:00:00Z"}}
 WAITING = {"waiting": {"reason": "ContainerCreating"}}
 DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
 BROKEN = {"terminated": {"exitCode": 1, "reason": "Error"}}
-
-
-def a_pod(*containers: str, policy: str = "Always", init: tuple[str, ...] = (), **more: Any) -> Pod:
-    """A pod; init containers whose name begins with "side" are sidecars."""
-    spec = {
-        "restartPolicy": policy,
-        "containers": [{"name": name, "image": "i"} for name in containers or ("main",)],
-        "initContainers": [
-            {"name": name, "image": "i"} | ({"restartPolicy": "Always"} if name.startswith("side") else {})
-            for name in init
-        ],
-        **more.pop("spec", {}),
-    }
-    metadata = {"name": "web", "namespace": "default", "uid": "u", "generation": 2}
-    return msgspec.convert({"metadata": metadata, "spec": spec, **more}, Pod)
+SIDECAR = {"name": "side", "restartPolicy": "Always"}
+CHANGED_ONCE = a_pod(metadata={"generation": 2})
 
 
 def a_status(name: str, state: dict[str, Any], *, ready: bool = False, **more: Any) -> ContainerStatus:
@@ -57,7 +45,7 @@ def a_status(name: str, state: dict[str, Any], *, ready: bool = False, **more: A
 def test_the_phase_follows_from_the_containers(policy: str, states: list[dict[str, Any]], phase: str) -> None:
     names = [f"c{number}" for number in range(len(states))]
     statuses = [a_status(name, state) for name, state in zip(names, states, strict=True)]
-    assert phase_of(a_pod(*names, policy=policy), statuses) == phase
+    assert phase_of(a_pod(containers=names, restartPolicy=policy), statuses) == phase
 
 
 def test_a_container_that_rests_before_its_restart_keeps_the_pod_running() -> None:
@@ -75,12 +63,12 @@ def test_a_container_that_rests_before_its_restart_keeps_the_pod_running() -> No
     ],
 )
 def test_init_containers_come_first(policy: str, init: dict[str, Any], phase: str) -> None:
-    pod = a_pod(policy=policy, init=("prepare",))
+    pod = a_pod(init=["prepare"], restartPolicy=policy)
     assert phase_of(pod, [a_status("main", RUNNING)], [a_status("prepare", init)]) == phase
 
 
 def test_a_sidecar_has_no_say_in_how_the_pod_ends() -> None:
-    pod = a_pod(policy="Never", init=("side",))
+    pod = a_pod(init=[SIDECAR], restartPolicy="Never")
     assert phase_of(pod, [a_status("main", DONE)], [a_status("side", BROKEN)]) == "Succeeded"
 
 
@@ -95,7 +83,7 @@ def told(pod: Pod, report: Report) -> dict[str, tuple[str, str, str]]:
 
 
 def test_containers_that_are_not_ready_are_named() -> None:
-    pod = a_pod("a", "b", init=("side",))
+    pod = a_pod(containers=["a", "b"], init=[SIDECAR])
     report = a_report(
         "Running",
         a_status("a", RUNNING, ready=True),
@@ -108,7 +96,7 @@ def test_containers_that_are_not_ready_are_named() -> None:
 
 def test_what_is_not_initialized_is_named() -> None:
     report = a_report("Pending", a_status("main", WAITING), init_containers=[a_status("prepare", WAITING)], pod_ip="")
-    conditions = told(a_pod(init=("prepare",)), report)
+    conditions = told(a_pod(init=["prepare"]), report)
     assert conditions["Initialized"] == (
         "False",
         "ContainersNotInitialized",
@@ -119,14 +107,14 @@ def test_what_is_not_initialized_is_named() -> None:
 
 @pytest.mark.parametrize(("phase", "reason"), [("Succeeded", "PodCompleted"), ("Failed", "PodFailed")])
 def test_a_finished_pod_is_not_ready_and_says_why(phase: str, reason: str) -> None:
-    conditions = told(a_pod(policy="Never"), a_report(phase, a_status("main", DONE)))
+    conditions = told(a_pod(restartPolicy="Never"), a_report(phase, a_status("main", DONE)))
     assert conditions["Ready"] == conditions["ContainersReady"] == ("False", reason, "")
     assert conditions["Initialized"] == ("True", "PodCompleted" if phase == "Succeeded" else "", "")
 
 
 def test_readiness_gates_are_told_apart() -> None:
-    gates = {"readinessGates": [{"conditionType": "x/missing"}, {"conditionType": "x/closed"}]}
-    pod = a_pod(spec=gates, status={"conditions": [{"type": "x/closed", "status": "False"}]})
+    gates = [{"conditionType": "x/missing"}, {"conditionType": "x/closed"}]
+    pod = a_pod(readinessGates=gates, conditions={"x/closed": "False"})
     message = told(pod, a_report("Running", a_status("main", RUNNING, ready=True)))["Ready"][2]
     assert message == (
         'corresponding condition of pod readiness gate "x/missing" does not exist., '
@@ -151,14 +139,14 @@ def applied(pod: Pod, patch: dict[str, Any]) -> Pod:
 
 
 def test_what_the_status_says_already_is_not_written_again() -> None:
-    pod = a_pod()
+    pod = CHANGED_ONCE
     report = a_report("Running", a_status("main", RUNNING, ready=True))
     after = applied(pod, status_patch(pod, report, now=NOW, identify=identify))
     assert status_patch(after, report, now=LATER, identify=identify) == {}
 
 
 def test_only_what_changed_is_written_and_transition_times_tell_of_transitions_alone() -> None:
-    pod = a_pod()
+    pod = CHANGED_ONCE
     unready = a_report("Running", a_status("main", RUNNING))
     pod = applied(pod, status_patch(pod, unready, now=NOW, identify=identify))
     ready = a_report("Running", a_status("main", RUNNING, ready=True))
@@ -176,7 +164,7 @@ def test_only_what_changed_is_written_and_transition_times_tell_of_transitions_a
 
 def test_a_restarted_container_points_to_the_one_before_it() -> None:
     status = a_status("main", RUNNING, ready=True, restartCount=2, lastState=BROKEN)
-    patch = status_patch(a_pod(), a_report("Running", status), now=NOW, identify=identify)
+    patch = status_patch(CHANGED_ONCE, a_report("Running", status), now=NOW, identify=identify)
     [written] = patch["containerStatuses"]
     assert (written["containerID"], written["lastState"]["terminated"]["containerID"]) == (
         "test://main-2",
@@ -185,7 +173,7 @@ def test_a_restarted_container_points_to_the_one_before_it() -> None:
 
 
 def test_conditions_of_others_come_first_and_stay() -> None:
-    pod = a_pod(status={"conditions": [{"type": "PodScheduled", "status": "True"}, {"type": "x/y", "status": "True"}]})
+    pod = a_pod(metadata={"generation": 2}, conditions={"PodScheduled": "True", "x/y": "True"})
     patch = status_patch(pod, a_report("Running", a_status("main", RUNNING)), now=NOW, identify=identify)
     order = [one["type"] for one in patch["$setElementOrder/conditions"]]
     assert order == ["x/y", "PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]

@@ -226,7 +226,8 @@ def _message(status: dict[str, Any], *, is_custom: bool) -> str:
         return message.partition("is invalid: [")[0]
     if len(causes) > 1:
         # The keys of a map, such as labels or amounts, are checked in any order too.
-        return ", ".join(sorted(message.translate(_BRACKETS).split(", ")))
+        about, says, problems = message.translate(_BRACKETS).partition(" is invalid: ")
+        return about + says + ", ".join(sorted(problems.split(", ")))
     return message
 
 

@@ -22,7 +22,7 @@ from tests.conformance.fuzz.steps import Step
 from tests.conformance.objects import DEFINITIONS
 from tests.conformance.real import real_server
 from tests.conformance.story import get, post
-from tests.support.embedded import Embedded
+from tests.support.clusters.embedded import Embedded
 
 EXAMPLES = int(os.environ.get("SHOAL_FUZZ_EXAMPLES", "20"))
 IS_FIXED = os.environ.get("SHOAL_FUZZ_SEED", "") != "random"

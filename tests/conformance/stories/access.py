@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.objects import a_config_map, a_deployment, a_pod
+from tests.conformance.objects import a_bare_pod, a_config_map, a_deployment
 from tests.conformance.story import APPS, CORE, Request, Story, delete, get, patch, post, status_is
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -248,7 +248,7 @@ STORIES = [
             ),
             get(f"{RBAC}/clusterrolebindings/cluster-admin", shown=lambda body: [body["roleRef"], body["subjects"]]),
             get(f"{RBAC}/clusterroles/system:discovery", shown=lambda body: body["rules"]),
-            post(f"{CORE}/pods", a_pod(), user="view-only"),
+            post(f"{CORE}/pods", a_bare_pod(), user="view-only"),
         ],
     ),
 ]

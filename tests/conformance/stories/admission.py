@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.objects import a_config_map, a_container, a_pod, a_service
+from tests.conformance.objects import a_bare_pod, a_config_map, a_container, a_service
 from tests.conformance.story import CORE, Story, delete, get, patch, post, status_is
 
 PODS = f"{CORE}/pods"
@@ -19,7 +19,7 @@ def limits(**limit: Any) -> dict[str, Any]:
 
 
 def sized(name: str = "one", **resources: Any) -> dict[str, Any]:
-    return a_pod(name, containers=[a_container(resources=resources)])
+    return a_bare_pod(name, containers=[a_container(resources=resources)])
 
 
 def resources_of(body: Any) -> Any:
@@ -41,7 +41,7 @@ STORIES = [
                     maxLimitRequestRatio={"cpu": "4"},
                 ),
             ),
-            post(PODS, a_pod(), until=lambda status, body: status == 403 or "LimitRanger" in str(body)),
+            post(PODS, a_bare_pod(), until=lambda status, body: status == 403 or "LimitRanger" in str(body)),
             post(PODS, sized("two", limits={"cpu": "2", "memory": "128Mi"})),
             post(PODS, sized("three", requests={"cpu": "50m"}, limits={"cpu": "100m", "memory": "128Mi"})),
             post(PODS, sized("four", requests={"cpu": "100m"}, limits={"cpu": "1", "memory": "128Mi"})),
@@ -65,7 +65,7 @@ STORIES = [
                 },
             ),
             post(PODS, sized(limits={"cpu": "2"}), until=status_is(403)),
-            post(PODS, a_pod("none")),
+            post(PODS, a_bare_pod("none")),
             post(
                 CLAIMS,
                 {
@@ -102,7 +102,7 @@ STORIES = [
                     }
                 },
             ),
-            post(PODS, a_pod("unsized"), until=status_is(403)),
+            post(PODS, a_bare_pod("unsized"), until=status_is(403)),
             post(PODS, sized("a", requests={"cpu": "600m"}), until=status_is(201)),
             post(PODS, sized("b", requests={"cpu": "600m"})),
             post(PODS, sized("c", requests={"cpu": "100m"})),
@@ -120,27 +120,27 @@ STORIES = [
         "priorities of pods",
         [
             post(PRIORITIES, {"metadata": {"name": "conformance-mid"}, "value": 500, "preemptionPolicy": "Never"}),
-            post(PODS, a_pod(priorityClassName="conformance-mid"), until=status_is(201)),
-            post(PODS, a_pod("none", priorityClassName="no-such-class")),
-            post(PODS, a_pod("number", priority=7)),
-            post(PODS, a_pod("both", priority=7, priorityClassName="conformance-mid")),
-            post(PODS, a_pod("system", priorityClassName="system-node-critical")),
+            post(PODS, a_bare_pod(priorityClassName="conformance-mid"), until=status_is(201)),
+            post(PODS, a_bare_pod("none", priorityClassName="no-such-class")),
+            post(PODS, a_bare_pod("number", priority=7)),
+            post(PODS, a_bare_pod("both", priority=7, priorityClassName="conformance-mid")),
+            post(PODS, a_bare_pod("system", priorityClassName="system-node-critical")),
         ],
         account=True,
     ),
     Story(
         "pods and their accounts",
         [
-            post(PODS, a_pod("too-early")),
+            post(PODS, a_bare_pod("too-early")),
             post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}, "imagePullSecrets": [{"name": "pull"}]}),
             post(f"{CORE}/serviceaccounts", {"metadata": {"name": "quiet"}, "automountServiceAccountToken": False}),
-            post(PODS, a_pod(), until=status_is(201)),
-            post(PODS, a_pod("quiet", serviceAccountName="quiet"), until=status_is(201)),
-            post(PODS, a_pod("no-mount", automountServiceAccountToken=False)),
-            post(PODS, a_pod("old-name", serviceAccount="quiet")),
+            post(PODS, a_bare_pod(), until=status_is(201)),
+            post(PODS, a_bare_pod("quiet", serviceAccountName="quiet"), until=status_is(201)),
+            post(PODS, a_bare_pod("no-mount", automountServiceAccountToken=False)),
+            post(PODS, a_bare_pod("old-name", serviceAccount="quiet")),
             post(
                 PODS,
-                a_pod(
+                a_bare_pod(
                     "named",
                     {"annotations": {"kubernetes.io/config.mirror": "x"}},
                     serviceAccountName="quiet",
@@ -152,10 +152,10 @@ STORIES = [
     Story(
         "tolerations of pods",
         [
-            post(PODS, a_pod()),
+            post(PODS, a_bare_pod()),
             post(
                 PODS,
-                a_pod(
+                a_bare_pod(
                     "own",
                     tolerations=[
                         {
@@ -167,7 +167,7 @@ STORIES = [
                     ],
                 ),
             ),
-            post(PODS, a_pod("all", tolerations=[{"operator": "Exists"}])),
+            post(PODS, a_bare_pod("all", tolerations=[{"operator": "Exists"}])),
         ],
         account=True,
     ),
@@ -226,9 +226,9 @@ STORIES = [
                     "scheduling": {"nodeSelector": {"a": "b"}},
                 },
             ),
-            post(PODS, a_pod(runtimeClassName="conformance-over"), until=status_is(201)),
-            post(PODS, a_pod("none", runtimeClassName="no-such-class")),
-            post(PODS, a_pod("overhead", overhead={"cpu": "1"})),
+            post(PODS, a_bare_pod(runtimeClassName="conformance-over"), until=status_is(201)),
+            post(PODS, a_bare_pod("none", runtimeClassName="no-such-class")),
+            post(PODS, a_bare_pod("overhead", overhead={"cpu": "1"})),
         ],
         account=True,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_config_map, a_custom, a_definition, a_deployment, a_pod, customs, defined
+from tests.conformance.objects import a_bare_pod, a_config_map, a_custom, a_definition, a_deployment, customs, defined
 from tests.conformance.story import APPS, BATCH, CORE, Story, delete, get, patch, post, status_is
 
 MAPS = f"{CORE}/configmaps"
@@ -97,13 +97,13 @@ STORIES = [
     ),
     Story(
         "a pod that is not on a node goes at once",
-        [post(PODS, a_pod()), delete(f"{PODS}/one"), get(f"{PODS}/one")],
+        [post(PODS, a_bare_pod()), delete(f"{PODS}/one"), get(f"{PODS}/one")],
         account=True,
     ),
     Story(
         "a pod on a node gets its grace",
         [
-            post(PODS, a_pod(nodeName="n1")),
+            post(PODS, a_bare_pod(nodeName="n1")),
             delete(f"{PODS}/one"),
             get(f"{PODS}/one"),
             delete(f"{PODS}/one", {"gracePeriodSeconds": 60}),
@@ -116,15 +116,15 @@ STORIES = [
     Story(
         "grace may be asked for",
         [
-            post(PODS, a_pod("a", nodeName="n1", terminationGracePeriodSeconds=7)),
+            post(PODS, a_bare_pod("a", nodeName="n1", terminationGracePeriodSeconds=7)),
             delete(f"{PODS}/a", {"gracePeriodSeconds": 3}),
-            post(PODS, a_pod("b", nodeName="n1", terminationGracePeriodSeconds=0)),
+            post(PODS, a_bare_pod("b", nodeName="n1", terminationGracePeriodSeconds=0)),
             delete(f"{PODS}/b"),
-            post(PODS, a_pod("c", nodeName="n1")),
+            post(PODS, a_bare_pod("c", nodeName="n1")),
             delete(f"{PODS}/c", {"gracePeriodSeconds": -5}),
-            post(PODS, a_pod("d", nodeName="n1")),
+            post(PODS, a_bare_pod("d", nodeName="n1")),
             delete(f"{PODS}/d", query={"gracePeriodSeconds": "1"}),
-            post(PODS, a_pod("e", nodeName="n1")),
+            post(PODS, a_bare_pod("e", nodeName="n1")),
             patch(f"{PODS}/e/status", {"status": {"phase": "Succeeded"}}),
             delete(f"{PODS}/e"),
         ],
@@ -133,7 +133,7 @@ STORIES = [
     Story(
         "a pod with a finalizer outlives its grace",
         [
-            post(PODS, a_pod("one", {"finalizers": ["example.com/hold"]}, nodeName="n1")),
+            post(PODS, a_bare_pod("one", {"finalizers": ["example.com/hold"]}, nodeName="n1")),
             delete(f"{PODS}/one", {"gracePeriodSeconds": 0}),
             get(f"{PODS}/one"),
             patch(f"{PODS}/one", {"metadata": {"finalizers": None}}),

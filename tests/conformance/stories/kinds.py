@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.conformance.objects import a_container, a_deployment, a_node, a_pod, a_template
+from tests.conformance.objects import a_bare_node, a_bare_pod, a_container, a_deployment, a_template
 from tests.conformance.story import APPS, BATCH, CORE, STRATEGIC_PATCH, Story, delete, get, patch, post
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -22,10 +22,10 @@ STORIES = [
     Story(
         "a pod is completed",
         [
-            post(f"{CORE}/pods", a_pod()),
+            post(f"{CORE}/pods", a_bare_pod()),
             post(
                 f"{CORE}/pods",
-                a_pod(
+                a_bare_pod(
                     "full",
                     containers=[
                         a_container(
@@ -59,28 +59,28 @@ STORIES = [
         [
             post(f"{CORE}/pods", body)
             for body in (
-                a_pod(containers=[]),
-                a_pod(containers=[{"name": "main"}]),
-                a_pod(containers=[a_container("Bad_Name")]),
-                a_pod(containers=[a_container(), a_container()]),
-                a_pod(restartPolicy="Sometimes"),
-                a_pod(containers=[a_container(imagePullPolicy="Maybe")]),
-                a_pod(containers=[a_container(ports=[{"containerPort": 0}, {"containerPort": 70000}])]),
-                a_pod(containers=[a_container(volumeMounts=[{"name": "none", "mountPath": "/x"}])]),
-                a_pod(containers=[a_container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})]),
-                a_pod(containers=[a_container(resources={"requests": {"cpu": "-1"}})]),
-                a_pod(containers=[a_container(resources={"requests": {"cpu": "lots"}})]),
-                a_pod(containers=[a_container(env=[{"name": "1=bad"}])]),
-                a_pod(dnsPolicy="Magic"),
-                a_pod(terminationGracePeriodSeconds=-1),
-                a_pod(activeDeadlineSeconds=0),
-                a_pod(volumes=[{"name": "v"}, {"name": "v", "emptyDir": {}}]),
-                a_pod(volumes=[{"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}]),
-                a_pod(nodeSelector={"bad key": "x"}),
-                a_pod(tolerations=[{"operator": "Exists", "value": "x"}]),
-                a_pod(hostname="Bad.Host"),
-                a_pod(serviceAccountName="not-there"),
-                a_pod(containers="none"),
+                a_bare_pod(containers=[]),
+                a_bare_pod(containers=[{"name": "main"}]),
+                a_bare_pod(containers=[a_container("Bad_Name")]),
+                a_bare_pod(containers=[a_container(), a_container()]),
+                a_bare_pod(restartPolicy="Sometimes"),
+                a_bare_pod(containers=[a_container(imagePullPolicy="Maybe")]),
+                a_bare_pod(containers=[a_container(ports=[{"containerPort": 0}, {"containerPort": 70000}])]),
+                a_bare_pod(containers=[a_container(volumeMounts=[{"name": "none", "mountPath": "/x"}])]),
+                a_bare_pod(containers=[a_container(resources={"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})]),
+                a_bare_pod(containers=[a_container(resources={"requests": {"cpu": "-1"}})]),
+                a_bare_pod(containers=[a_container(resources={"requests": {"cpu": "lots"}})]),
+                a_bare_pod(containers=[a_container(env=[{"name": "1=bad"}])]),
+                a_bare_pod(dnsPolicy="Magic"),
+                a_bare_pod(terminationGracePeriodSeconds=-1),
+                a_bare_pod(activeDeadlineSeconds=0),
+                a_bare_pod(volumes=[{"name": "v"}, {"name": "v", "emptyDir": {}}]),
+                a_bare_pod(volumes=[{"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}]),
+                a_bare_pod(nodeSelector={"bad key": "x"}),
+                a_bare_pod(tolerations=[{"operator": "Exists", "value": "x"}]),
+                a_bare_pod(hostname="Bad.Host"),
+                a_bare_pod(serviceAccountName="not-there"),
+                a_bare_pod(containers="none"),
             )
         ],
         account=True,
@@ -88,7 +88,7 @@ STORIES = [
     Story(
         "what may change in a pod",
         [
-            post(f"{CORE}/pods", a_pod()),
+            post(f"{CORE}/pods", a_bare_pod()),
             patch(f"{CORE}/pods/one", {"spec": {"nodeName": "n1"}}),
             patch(f"{CORE}/pods/one", {"spec": {"containers": [{"name": "main", "image": "i:2"}]}}, STRATEGIC_PATCH),
             patch(f"{CORE}/pods/one", {"spec": {"containers": [{"name": "main", "tty": True}]}}, STRATEGIC_PATCH),
@@ -105,7 +105,7 @@ STORIES = [
     Story(
         "gated pods",
         [
-            post(f"{CORE}/pods", a_pod(schedulingGates=[{"name": "example.com/wait"}])),
+            post(f"{CORE}/pods", a_bare_pod(schedulingGates=[{"name": "example.com/wait"}])),
             patch(f"{CORE}/pods/one", {"spec": {"nodeSelector": {"a": "b"}}}),
             post(
                 f"{CORE}/pods/one/binding",
@@ -113,7 +113,7 @@ STORIES = [
             ),
             patch(f"{CORE}/pods/one", {"spec": {"schedulingGates": [{"name": "example.com/other"}]}}),
             patch(f"{CORE}/pods/one", {"spec": {"schedulingGates": None}}),
-            post(f"{CORE}/pods", a_pod("two", schedulingGates=[{"name": "x"}], nodeName="n1")),
+            post(f"{CORE}/pods", a_bare_pod("two", schedulingGates=[{"name": "x"}], nodeName="n1")),
         ],
         account=True,
     ),
@@ -281,7 +281,7 @@ STORIES = [
     Story(
         "nodes",
         [
-            post("/api/v1/nodes", a_node("conformance-node", capacity={"cpu": "4", "memory": "8Gi"})),
+            post("/api/v1/nodes", a_bare_node("conformance-node", capacity={"cpu": "4", "memory": "8Gi"})),
             patch("/api/v1/nodes/conformance-node", {"spec": {"unschedulable": True}}),
             patch("/api/v1/nodes/conformance-node", {"spec": {"taints": [{"key": "k", "effect": "Never"}]}}),
             patch("/api/v1/nodes/conformance-node", {"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_config_map, a_deployment, a_pod
+from tests.conformance.objects import a_bare_pod, a_config_map, a_deployment
 from tests.conformance.story import APPS, CORE, PARTIAL, Story, delete, get, post, put
 
 MAPS = f"{CORE}/configmaps"
@@ -27,7 +27,7 @@ STORIES = [
             post(MAPS, a_config_map()),
             post(MAPS, a_config_map()),
             post(MAPS, a_config_map(), query={"dryRun": "All"}),
-            post(f"{CORE}/pods", a_pod("absent-account")),
+            post(f"{CORE}/pods", a_bare_pod("absent-account")),
         ],
     ),
     Story(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_config_map, a_custom, a_definition, a_node, a_pod, customs, defined
+from tests.conformance.objects import a_bare_node, a_bare_pod, a_config_map, a_custom, a_definition, customs, defined
 from tests.conformance.story import CORE, PARTIAL_LIST, Request, Story, delete, get, post, put, status_is
 
 MAPS = f"{CORE}/configmaps"
@@ -79,8 +79,8 @@ STORIES = [
     Story(
         "field selectors of pods",
         [
-            post(PODS, a_pod("a", nodeName="n1")),
-            post(PODS, a_pod("b", restartPolicy="Never", schedulerName="mine")),
+            post(PODS, a_bare_pod("a", nodeName="n1")),
+            post(PODS, a_bare_pod("b", restartPolicy="Never", schedulerName="mine")),
             *[
                 get(PODS, query={"fieldSelector": selector}, shown=names)
                 for selector in (
@@ -106,7 +106,7 @@ STORIES = [
         [
             post(f"{CORE}/secrets", {"metadata": {"name": "a"}, "type": "example.com/own"}),
             get(f"{CORE}/secrets", query={"fieldSelector": "type=example.com/own"}, shown=names),
-            post("/api/v1/nodes", a_node("list-node")),
+            post("/api/v1/nodes", a_bare_node("list-node")),
             get("/api/v1/nodes", query={"fieldSelector": "metadata.name=list-node"}, shown=names),
             get(
                 "/api/v1/nodes", query={"fieldSelector": "metadata.name=list-node,spec.unschedulable=true"}, shown=names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_config_map, a_deployment, a_pod, a_service
+from tests.conformance.objects import a_bare_pod, a_config_map, a_deployment, a_service
 from tests.conformance.story import APPS, CORE, MERGE_PATCH, Story, get, patch, post, put
 
 MAPS = f"{CORE}/configmaps"
@@ -55,8 +55,8 @@ STORIES = [
         "names of workloads",
         [
             post(f"{APPS}/deployments", {**a_deployment(), "metadata": {"name": "Bad"}}),
-            post(f"{CORE}/pods", a_pod("Bad.Name")),
-            post(f"{CORE}/pods", a_pod("p" * 64)),
+            post(f"{CORE}/pods", a_bare_pod("Bad.Name")),
+            post(f"{CORE}/pods", a_bare_pod("p" * 64)),
         ],
         account=True,
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_config_map, a_pod
+from tests.conformance.objects import a_bare_pod, a_config_map
 from tests.conformance.story import CORE, Story, apply, delete, get, patch, post, put
 
 NAMESPACES = "/api/v1/namespaces"
@@ -24,7 +24,7 @@ STORIES = [
         "nothing is made in a namespace that is missing",
         [
             post("/api/v1/namespaces/no-such-place/configmaps", a_config_map()),
-            post("/api/v1/namespaces/no-such-place/pods", a_pod()),
+            post("/api/v1/namespaces/no-such-place/pods", a_bare_pod()),
             apply("/api/v1/namespaces/no-such-place/configmaps/one", a_config_map()),
             get("/api/v1/namespaces/no-such-place"),
             get("/api/v1/namespaces/no-such-place/configmaps/one"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_config_map, a_custom, a_definition, a_deployment, a_pod, customs, defined
+from tests.conformance.objects import a_bare_pod, a_config_map, a_custom, a_definition, a_deployment, customs, defined
 from tests.conformance.story import APPS, CORE, JSON, Story, delete, get, patch, post, put, status_is
 
 MAPS = f"{CORE}/configmaps"
@@ -52,7 +52,7 @@ STORIES = [
             post(f"{APPS}/deployments", UNKNOWN, query=validated("Loudly")),
             post(
                 f"{CORE}/pods",
-                a_pod(containers=[{"name": "m", "image": "i", "imagee": "x"}]),
+                a_bare_pod(containers=[{"name": "m", "image": "i", "imagee": "x"}]),
                 query=validated("Strict"),
             ),
         ],

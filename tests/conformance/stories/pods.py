@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_container, a_node, a_pod
+from tests.conformance.objects import a_bare_node, a_bare_pod, a_container
 from tests.conformance.story import CORE, STRATEGIC_PATCH, Story, delete, get, patch, post
 
 POD = f"{CORE}/pods/one"
@@ -23,7 +23,7 @@ STORIES = [
     Story(
         "a pod is bound once",
         [
-            post(f"{CORE}/pods", a_pod()),
+            post(f"{CORE}/pods", a_bare_pod()),
             post(f"{POD}/binding", {**bound_to("n1"), "target": {"kind": "Pod", "name": "n1"}}),
             post(f"{POD}/binding", bound_to("")),
             post(f"{POD}/binding", bound_to("n1")),
@@ -37,7 +37,7 @@ STORIES = [
     Story(
         "a binding by its own resource",
         [
-            post(f"{CORE}/pods", a_pod()),
+            post(f"{CORE}/pods", a_bare_pod()),
             post(
                 f"{CORE}/bindings", {**bound_to("n3"), "metadata": {"name": "one", "annotations": {"why": "because"}}}
             ),
@@ -48,7 +48,7 @@ STORIES = [
     Story(
         "a binding with a uid",
         [
-            post(f"{CORE}/pods", a_pod(), called="made"),
+            post(f"{CORE}/pods", a_bare_pod(), called="made"),
             post(
                 f"{POD}/binding",
                 {**bound_to("n1"), "metadata": {"name": "one", "uid": "11111111-2222-3333-4444-555555555555"}},
@@ -63,7 +63,7 @@ STORIES = [
     Story(
         "evictions",
         [
-            post(f"{CORE}/pods", a_pod(nodeName="n1")),
+            post(f"{CORE}/pods", a_bare_pod(nodeName="n1")),
             post(f"{POD}/eviction", {**EVICTION, "metadata": {"name": "two"}}),
             post(f"{POD}/eviction", {**EVICTION, "deleteOptions": {"dryRun": ["All"]}}),
             post(f"{POD}/eviction", EVICTION),
@@ -79,7 +79,7 @@ STORIES = [
                 BUDGETS,
                 {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "one"}}}},
             ),
-            post(f"{CORE}/pods", a_pod("one", {"labels": {"app": "one"}}, nodeName="n1")),
+            post(f"{CORE}/pods", a_bare_pod("one", {"labels": {"app": "one"}}, nodeName="n1")),
             patch(
                 f"{POD}/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
             ),
@@ -108,7 +108,7 @@ STORIES = [
         [
             post(BUDGETS, {"metadata": {"name": "a"}, "spec": {"minAvailable": 1, "selector": {}}}),
             post(BUDGETS, {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {}}}),
-            post(f"{CORE}/pods", a_pod(nodeName="n1")),
+            post(f"{CORE}/pods", a_bare_pod(nodeName="n1")),
             patch(
                 f"{POD}/status", {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
             ),
@@ -119,7 +119,7 @@ STORIES = [
     Story(
         "ephemeral containers",
         [
-            post(f"{CORE}/pods", a_pod()),
+            post(f"{CORE}/pods", a_bare_pod()),
             patch(POD, {"spec": {"ephemeralContainers": [a_container("debug")]}}),
             patch(
                 f"{POD}/ephemeralcontainers", {"spec": {"ephemeralContainers": [a_container("debug")]}}, STRATEGIC_PATCH
@@ -134,7 +134,7 @@ STORIES = [
                 STRATEGIC_PATCH,
             ),
             get(f"{POD}/ephemeralcontainers"),
-            post(f"{CORE}/pods", a_pod("two", ephemeralContainers=[a_container("debug")])),
+            post(f"{CORE}/pods", a_bare_pod("two", ephemeralContainers=[a_container("debug")])),
         ],
         account=True,
     ),
@@ -143,7 +143,7 @@ STORIES = [
         [
             post(
                 f"{CORE}/pods",
-                a_pod(containers=[a_container(resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}})]),
+                a_bare_pod(containers=[a_container(resources={"requests": {"cpu": "1"}, "limits": {"cpu": "2"}})]),
             ),
             patch(POD, {"spec": {"containers": [a_container(resources={"requests": {"cpu": "2"}})]}}),
             patch(
@@ -168,14 +168,16 @@ STORIES = [
     ),
     Story(
         "a pod's log without a node",
-        [post(f"{CORE}/pods", a_pod()), get(f"{POD}/log"), get(f"{POD}/log", query={"container": "none"})],
+        [post(f"{CORE}/pods", a_bare_pod()), get(f"{POD}/log"), get(f"{POD}/log", query={"container": "none"})],
         account=True,
     ),
     Story(
         "mirror pods and pods of nodes",
         [
-            post(f"{CORE}/pods", a_pod("one", {"annotations": {"kubernetes.io/config.mirror": "x"}}, nodeName="n1")),
-            post("/api/v1/nodes", a_node("pods-node")),
+            post(
+                f"{CORE}/pods", a_bare_pod("one", {"annotations": {"kubernetes.io/config.mirror": "x"}}, nodeName="n1")
+            ),
+            post("/api/v1/nodes", a_bare_node("pods-node")),
             get("/api/v1/nodes/pods-node/status"),
             delete("/api/v1/nodes/pods-node"),
         ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_custom, a_definition, a_deployment, a_pod, a_version, customs, defined
+from tests.conformance.objects import a_bare_pod, a_custom, a_definition, a_deployment, a_version, customs, defined
 from tests.conformance.story import (
     APPS,
     BATCH,
@@ -39,7 +39,7 @@ STORIES = [
     Story(
         "the status of a pod",
         [
-            post(f"{CORE}/pods", a_pod()),
+            post(f"{CORE}/pods", a_bare_pod()),
             patch(
                 f"{POD}/status", {"status": {"phase": "Running", "podIP": "10.1.1.1", "podIPs": [{"ip": "10.1.1.1"}]}}
             ),

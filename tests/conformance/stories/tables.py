@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tests.conformance.objects import (
+    a_bare_node,
+    a_bare_pod,
     a_config_map,
     a_container,
     a_custom,
     a_definition,
     a_deployment,
     a_job,
-    a_node,
-    a_pod,
     a_service,
     a_template,
     a_version,
@@ -37,8 +37,8 @@ STORIES = [
     Story(
         "tables of pods",
         [
-            post(f"{CORE}/pods", a_pod("pending")),
-            post(f"{CORE}/pods", a_pod("running", nodeName="n1", containers=[a_container(), a_container("b")])),
+            post(f"{CORE}/pods", a_bare_pod("pending")),
+            post(f"{CORE}/pods", a_bare_pod("running", nodeName="n1", containers=[a_container(), a_container("b")])),
             patch(
                 f"{CORE}/pods/running/status",
                 {
@@ -67,9 +67,9 @@ STORIES = [
                     }
                 },
             ),
-            post(f"{CORE}/pods", a_pod("done", restartPolicy="Never")),
+            post(f"{CORE}/pods", a_bare_pod("done", restartPolicy="Never")),
             patch(f"{CORE}/pods/done/status", {"status": {"phase": "Succeeded", "reason": "Evicted"}}),
-            post(f"{CORE}/pods", a_pod("gated", schedulingGates=[{"name": "example.com/x"}])),
+            post(f"{CORE}/pods", a_bare_pod("gated", schedulingGates=[{"name": "example.com/x"}])),
             table(f"{CORE}/pods"),
             table(f"{CORE}/pods/running", includeObject="None"),
             table(f"{CORE}/pods/running", includeObject="Object"),
@@ -126,7 +126,7 @@ STORIES = [
             post(
                 "/api/v1/nodes",
                 {
-                    **a_node("table-node"),
+                    **a_bare_node("table-node"),
                     "metadata": {
                         "name": "table-node",
                         "labels": {"node-role.kubernetes.io/worker": "", "conformance": "table"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_config_map, a_custom, a_definition, a_pod, customs, defined
+from tests.conformance.objects import a_bare_pod, a_config_map, a_custom, a_definition, customs, defined
 from tests.conformance.story import (
     CORE,
     PARTIAL,
@@ -99,7 +99,7 @@ STORIES = [
         "pods that move between selections",
         [
             watch(PODS, fieldSelector="spec.nodeName=n1"),
-            post(PODS, a_pod("one")),
+            post(PODS, a_bare_pod("one")),
             post(f"{PODS}/one/binding", {"metadata": {"name": "one"}, "target": {"kind": "Node", "name": "n1"}}),
             patch(f"{PODS}/one/status", {"status": {"phase": "Running"}}),
             delete(f"{PODS}/one", {"gracePeriodSeconds": 0}),

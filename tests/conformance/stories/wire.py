@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.objects import a_config_map, a_pod
+from tests.conformance.objects import a_bare_pod, a_config_map
 from tests.conformance.story import CORE, PROTOBUF, YAML, Story, delete, get, patch, post, put
 
 MAPS = f"{CORE}/configmaps"
@@ -146,9 +146,9 @@ STORIES = [
     Story(
         "numbers at the edge",
         [
-            post(f"{CORE}/pods", a_pod(priority=2147483648), query={"dryRun": "All"}),
-            post(f"{CORE}/pods", a_pod(terminationGracePeriodSeconds=1e3), query={"dryRun": "All"}),
-            post(f"{CORE}/pods", a_pod(terminationGracePeriodSeconds=1.5), query={"dryRun": "All"}),
+            post(f"{CORE}/pods", a_bare_pod(priority=2147483648), query={"dryRun": "All"}),
+            post(f"{CORE}/pods", a_bare_pod(terminationGracePeriodSeconds=1e3), query={"dryRun": "All"}),
+            post(f"{CORE}/pods", a_bare_pod(terminationGracePeriodSeconds=1.5), query={"dryRun": "All"}),
             post(
                 f"{CORE}/pods",
                 '{"metadata":{"name":"x"},"spec":{"activeDeadlineSeconds":99999999999999999999}}',

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.differential.objects import a_budget, a_deployment, a_pod, a_replica_set, a_stateful_set, an_object
+from tests.differential.objects import a_bare_pod, a_budget, a_deployment, a_replica_set, a_stateful_set, an_object
 from tests.differential.story import BY_HAND, Story, Teller
 
 
@@ -63,7 +63,7 @@ def _no_pods(c: Teller) -> None:
 
 
 def _bare(c: Teller) -> None:
-    c.create(a_pod("alone", {"labels": {"app": "web"}}, **BY_HAND))
+    c.create(a_bare_pod("alone", {"labels": {"app": "web"}}, **BY_HAND))
     c.run(c.get("Pod", "alone"))
     c.create(a_budget(maxUnavailable=1), a_budget("share", minAvailable="50%"), a_budget("count", minAvailable=1))
     c.until_status("PodDisruptionBudget", "count", currentHealthy=1)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tests.differential.mirror import Object
-from tests.differential.objects import a_daemon_set, a_pod, image
+from tests.differential.objects import a_bare_pod, a_daemon_set, image
 from tests.differential.story import Story, Teller
-from tests.differential.worlds import a_node
+from tests.differential.worlds import a_fake_node
 
 
 def _node(c: Teller, name: str, taints: Any = (), **labels: str) -> None:
     """A node of this story; no other story's pods tolerate it."""
     own = {"key": "story", "value": c.namespace, "effect": "NoSchedule"}
     metadata = {"labels": {"story": c.namespace, **labels}}
-    c.create(a_node(f"{c.namespace}.{name}", metadata=metadata, spec={"taints": [own, *taints]}))
+    c.create(a_fake_node(f"{c.namespace}.{name}", metadata=metadata, spec={"taints": [own, *taints]}))
     c.until(lambda: c.get("Node", f"{c.namespace}.{name}")["spec"]["taints"] == [own, *taints], "the node is ready")
 
 
@@ -141,7 +141,7 @@ def _failed(c: Teller) -> None:
 def _adopts(c: Teller) -> None:
     _node(c, "a")
     pod = _pods(c)
-    c.create(a_pod("early", {"labels": {"app": "agent"}}, nodeName=f"{c.namespace}.a", **pod))
+    c.create(a_bare_pod("early", {"labels": {"app": "agent"}}, nodeName=f"{c.namespace}.a", **pod))
     c.create(a_daemon_set(updateStrategy={"type": "OnDelete"}, pod=pod))
     _settled(c, 1)
     c.snapshot("a pod that is there is adopted")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.differential.objects import a_config_map, a_pod, a_replica_set, an_object, owned_by
+from tests.differential.objects import a_bare_pod, a_config_map, a_replica_set, an_object, owned_by
 from tests.differential.story import BY_HAND, Story, Teller
 
 NOBODY = "00000000-0000-0000-0000-000000000001"
@@ -148,7 +148,7 @@ def _circle(c: Teller) -> None:
 def _mixed(c: Teller) -> None:
     c.create(a_config_map("waits"), a_config_map("stays"))
     owners = [_owner(c, "waits", blocking=True), _owner(c, "stays")]
-    c.create(a_config_map("child", ownerReferences=owners), a_pod("pod", {"ownerReferences": owners}, **BY_HAND))
+    c.create(a_config_map("child", ownerReferences=owners), a_bare_pod("pod", {"ownerReferences": owners}, **BY_HAND))
     c.delete("ConfigMap", "waits", policy="Foreground")
     c.until_gone("ConfigMap", "waits")
     c.until(lambda: len(c.get("Pod", "pod")["metadata"]["ownerReferences"]) == 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.differential.mirror import Object
-from tests.differential.objects import a_job, a_pod, a_quota
+from tests.differential.objects import a_bare_pod, a_job, a_quota
 from tests.differential.story import BY_HAND, Story, Teller
 
 DISRUPTED = [
@@ -381,7 +381,7 @@ def _deadline_while_suspended(c: Teller) -> None:
 
 
 def _stranger(c: Teller) -> None:
-    c.create(a_pod("early", {"labels": {"app": "work"}}, **BY_HAND, restartPolicy="Never"))
+    c.create(a_bare_pod("early", {"labels": {"app": "work"}}, **BY_HAND, restartPolicy="Never"))
     c.create(a_job(manualSelector=True, selector={"matchLabels": {"app": "work"}}))
     c.until(lambda: c.get("Pod", "early")["metadata"].get("ownerReferences"))
     c.until_status("Job", "work", active=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.differential.mirror import Object
-from tests.differential.objects import a_pod
+from tests.differential.objects import a_bare_pod
 from tests.differential.story import Story, Teller
 
 HEALTHY = {"MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
@@ -45,7 +45,7 @@ def _not_ready(c: Teller) -> None:
     node = c.a_silent_node(**_alone(c))
     _say(c, "True")
     _taints(c)
-    c.create(a_pod("short", tolerations=_tolerating(1), **node), a_pod("long", **node))
+    c.create(a_bare_pod("short", tolerations=_tolerating(1), **node), a_bare_pod("long", **node))
     c.run(*c.pods())
     _say(c, "False")
     _taints(c, "not-ready:NoSchedule", "not-ready:NoExecute")
@@ -60,7 +60,7 @@ def _unknown(c: Teller) -> None:
     node = c.a_silent_node(**_alone(c))
     _say(c, "True")
     _taints(c)
-    c.create(a_pod("short", tolerations=_tolerating(1), **node), a_pod("long", **node))
+    c.create(a_bare_pod("short", tolerations=_tolerating(1), **node), a_bare_pod("long", **node))
     c.run(*c.pods())
     _say(c, "Unknown")
     _taints(c, "unreachable:NoSchedule", "unreachable:NoExecute")
@@ -72,7 +72,7 @@ def _silent(c: Teller) -> None:
     node = c.a_silent_node(**_alone(c))
     _say(c, "True")
     _taints(c)
-    c.create(a_pod("short", tolerations=_tolerating(1), **node), a_pod("long", **node))
+    c.create(a_bare_pod("short", tolerations=_tolerating(1), **node), a_bare_pod("long", **node))
     c.run(*c.pods())
     _taints(c, "unreachable:NoSchedule", "unreachable:NoExecute", within=90)
     c.until(lambda: "deletionTimestamp" in c.get("Pod", "short")["metadata"])
@@ -97,8 +97,8 @@ def _tainted(c: Teller) -> None:
     _say(c, "True")
     _taints(c)
     tolerated = {"key": "drain", "operator": "Exists", "effect": "NoExecute"}
-    c.create(a_pod("goes", **node), a_pod("stays", tolerations=[tolerated], **node))
-    c.create(a_pod("later", tolerations=[{**tolerated, "tolerationSeconds": 1}], **node))
+    c.create(a_bare_pod("goes", **node), a_bare_pod("stays", tolerations=[tolerated], **node))
+    c.create(a_bare_pod("later", tolerations=[{**tolerated, "tolerationSeconds": 1}], **node))
     c.patch("Node", f"{c.namespace}.n", {"spec": {"taints": [{"key": "drain", "effect": "NoExecute"}]}})
     c.until(lambda: all("deletionTimestamp" in c.get("Pod", name)["metadata"] for name in ("goes", "later")))
     c.snapshot("those that do not tolerate it go")
@@ -133,7 +133,7 @@ def _labels(c: Teller) -> None:
 
 
 def _gone(c: Teller) -> None:
-    c.create(a_pod("lost", {"finalizers": ["example.com/hold"]}, nodeName=f"{c.namespace}.nowhere"))
+    c.create(a_bare_pod("lost", {"finalizers": ["example.com/hold"]}, nodeName=f"{c.namespace}.nowhere"))
     c.until(lambda: "deletionTimestamp" in c.get("Pod", "lost")["metadata"], "the pod is collected", within=120)
     c.snapshot("a pod on a node that is not there")
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tests.differential.mirror import Object
-from tests.differential.objects import a_config_map, a_container, a_deployment, a_pod, a_quota, a_service, an_object
+from tests.differential.objects import (
+    a_bare_pod,
+    a_config_map,
+    a_container,
+    a_deployment,
+    a_quota,
+    a_service,
+    an_object,
+)
 from tests.differential.story import BY_HAND, Story, Teller
 
 
@@ -23,7 +31,7 @@ def _used(c: Teller, name: str = "quota", **used: str) -> None:
 def _sized(name: str, cpu: str, memory: str = "1Gi", **spec: Any) -> Object:
     amounts = {"cpu": cpu, "memory": memory}
     containers = [a_container(resources={"requests": amounts, "limits": amounts})]
-    return a_pod(name, containers=containers, **BY_HAND, **spec)
+    return a_bare_pod(name, containers=containers, **BY_HAND, **spec)
 
 
 def _counts(c: Teller) -> None:
@@ -32,7 +40,7 @@ def _counts(c: Teller) -> None:
     c.create(a_quota(**hard, services__nodeports="1", services__loadbalancers="0", count_deployments__apps="1"))
     _used(c, services="1", configmaps="2", pods="0")
     c.snapshot("what was there is counted")
-    c.create(a_pod("one", **BY_HAND), a_service("two", type="NodePort"))
+    c.create(a_bare_pod("one", **BY_HAND), a_service("two", type="NodePort"))
     c.try_to_create(a_service("three", type="NodePort"))
     c.try_to_create(a_deployment("web", replicas=0))
     c.try_to_create(a_deployment("more", replicas=0))
@@ -49,7 +57,7 @@ def _compute(c: Teller) -> None:
     _used(c, cpu="0")
     c.create(_sized("one", "1500m"))
     c.try_to_create(_sized("two", "600m"))
-    c.try_to_create(a_pod("none", **BY_HAND))
+    c.try_to_create(a_bare_pod("none", **BY_HAND))
     _used(c, cpu="1500m")
     c.snapshot("one fits, the other does not, and one says nothing")
     c.finish(c.get("Pod", "one"))
@@ -66,8 +74,8 @@ def _scopes(c: Teller) -> None:
     )
     for name in ("best", "sized", "ending", "lasting"):
         _used(c, name, pods="0")
-    c.create(a_pod("plain", **BY_HAND), _sized("sized", "1"))
-    c.try_to_create(a_pod("more", **BY_HAND))
+    c.create(a_bare_pod("plain", **BY_HAND), _sized("sized", "1"))
+    c.try_to_create(a_bare_pod("more", **BY_HAND))
     c.try_to_create(_sized("short", "1", activeDeadlineSeconds=60))
     _used(c, "best", pods="1")
     _used(c, "sized", pods="1")
@@ -81,8 +89,8 @@ def _priority(c: Teller) -> None:
     expression = {"scopeName": "PriorityClass", "operator": "In", "values": [urgent]}
     c.create(a_quota("urgent", selector={"matchExpressions": [expression]}, pods="1"))
     _used(c, "urgent", pods="0")
-    c.create(a_pod("plain", **BY_HAND), a_pod("urgent", priorityClassName=urgent, **BY_HAND))
-    c.try_to_create(a_pod("second", priorityClassName=urgent, **BY_HAND))
+    c.create(a_bare_pod("plain", **BY_HAND), a_bare_pod("urgent", priorityClassName=urgent, **BY_HAND))
+    c.try_to_create(a_bare_pod("second", priorityClassName=urgent, **BY_HAND))
     _used(c, "urgent", pods="1")
     c.snapshot("only urgent pods count")
 
@@ -90,7 +98,7 @@ def _priority(c: Teller) -> None:
 def _changed(c: Teller) -> None:
     c.create(a_quota(pods="5"))
     _used(c, pods="0")
-    c.create(a_pod("one", **BY_HAND))
+    c.create(a_bare_pod("one", **BY_HAND))
     _used(c, pods="1")
     c.patch("ResourceQuota", "quota", {"spec": {"hard": {"pods": "1", "configmaps": "3"}}})
     _used(c, pods="1", configmaps="1")
@@ -122,8 +130,8 @@ def _extended(c: Teller) -> None:
     c.create(an_object("v1", "ResourceQuota", "quota", spec={"hard": hard}))
     c.until_status("ResourceQuota", "quota", hard=hard)
     gpus = {"limits": {"nvidia.com/gpu": "3"}}
-    c.create(a_pod("one", containers=[a_container(resources=gpus)], **BY_HAND))
-    c.try_to_create(a_pod("two", containers=[a_container(resources=gpus)], **BY_HAND))
+    c.create(a_bare_pod("one", containers=[a_container(resources=gpus)], **BY_HAND))
+    c.try_to_create(a_bare_pod("two", containers=[a_container(resources=gpus)], **BY_HAND))
     c.until(lambda: c.get("ResourceQuota", "quota")["status"]["used"] == {"requests.nvidia.com/gpu": "3"})
     c.snapshot("three of four")
 
@@ -132,12 +140,12 @@ def _two(c: Teller) -> None:
     c.create(a_quota("one", pods="5"), a_quota("two", pods="1"))
     _used(c, "one", pods="0")
     _used(c, "two", pods="0")
-    c.create(a_pod("first", **BY_HAND))
-    c.try_to_create(a_pod("second", **BY_HAND))
+    c.create(a_bare_pod("first", **BY_HAND))
+    c.try_to_create(a_bare_pod("second", **BY_HAND))
     c.delete("ResourceQuota", "two")
     c.until_gone("ResourceQuota", "two")
     c.later()
-    c.create(a_pod("third", **BY_HAND))
+    c.create(a_bare_pod("third", **BY_HAND))
     _used(c, "one", pods="2")
     c.snapshot("both count, the tighter one refuses")
 

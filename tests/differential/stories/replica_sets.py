@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tests.differential.objects import (
+    a_bare_pod,
     a_budget,
     a_config_map,
-    a_pod,
     a_quota,
     a_replica_set,
     a_replication_controller,
@@ -29,7 +29,7 @@ def _scale(c: Teller) -> None:
 
 
 def _adopts(c: Teller) -> None:
-    c.create(a_pod("early", {"labels": {"app": "web"}}), a_pod("stranger", {"labels": {"app": "other"}}))
+    c.create(a_bare_pod("early", {"labels": {"app": "web"}}), a_bare_pod("stranger", {"labels": {"app": "other"}}))
     c.until_ready(2)
     c.create(a_replica_set(replicas=2))
     c.until_status("ReplicaSet", "web", readyReplicas=2)
@@ -38,7 +38,7 @@ def _adopts(c: Teller) -> None:
 
 def _adopts_too_many(c: Teller) -> None:
     for name in ("a", "b"):
-        c.create(a_pod(name, {"labels": {"app": "web"}}, **BY_HAND))
+        c.create(a_bare_pod(name, {"labels": {"app": "web"}}, **BY_HAND))
     c.run(c.get("Pod", "a"))
     # Controllers share one picture of pods: what the budget knows, the ReplicaSet's controller knows too.
     c.create(a_budget(minAvailable=0))
@@ -63,7 +63,7 @@ def _releases(c: Teller) -> None:
 def _not_of_others(c: Teller) -> None:
     c.create(a_config_map("other"))
     owner = owned_by(c.get("ConfigMap", "other") | {"apiVersion": "v1", "kind": "ConfigMap"}, controller=True)
-    c.create(a_pod("taken", {"labels": {"app": "web"}, "ownerReferences": [owner]}, **BY_HAND))
+    c.create(a_bare_pod("taken", {"labels": {"app": "web"}, "ownerReferences": [owner]}, **BY_HAND))
     c.create(a_replica_set(replicas=1))
     c.until_status("ReplicaSet", "web", readyReplicas=1)
     c.snapshot("a pod of another owner stays with it")

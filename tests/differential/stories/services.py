@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.differential.objects import a_container, a_pod, a_service, an_object
+from tests.differential.objects import a_bare_pod, a_container, a_service, an_object
 from tests.differential.story import Story, Teller
 
 WEB = {"labels": {"app": "web"}}
@@ -33,7 +33,7 @@ def _listed(c: Teller, ready: int, not_ready: int = 0, name: str = "web") -> Non
 def _pods(c: Teller, *names: str, ready: bool = True) -> None:
     node = c.a_silent_node()
     for number, name in enumerate(names, start=1):
-        c.create(a_pod(name, WEB, **node))
+        c.create(a_bare_pod(name, WEB, **node))
         c.run(c.get("Pod", name), ready=ready, ip=f"10.250.0.{number}")
 
 
@@ -61,7 +61,7 @@ def _plain(c: Teller) -> None:
 
 
 def _on_nodes(c: Teller) -> None:
-    c.create(a_pod("one", WEB, hostname="first", subdomain="web"), a_service(clusterIP="None"))
+    c.create(a_bare_pod("one", WEB, hostname="first", subdomain="web"), a_service(clusterIP="None"))
     c.until_ready(1)
     _slices(c, 1)
     _listed(c, 1)
@@ -74,7 +74,7 @@ def _named_ports(c: Teller) -> None:
     node = c.a_silent_node()
     for number, (name, port) in enumerate((("a", 8080), ("b", 9090), ("c", 0)), start=1):
         own = [{"name": "web", "containerPort": port}] if port else []
-        c.create(a_pod(name, WEB, **node, containers=[a_container(ports=own)]))
+        c.create(a_bare_pod(name, WEB, **node, containers=[a_container(ports=own)]))
         c.run(c.get("Pod", name), ip=f"10.250.0.{number}")
     c.until(lambda: len(c.all_of("EndpointSlice")) == 3)
     _listed(c, 4 + 1)
@@ -193,7 +193,7 @@ def _zones(preference: str) -> Story:
             c.create({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
         c.later()  # a server may take a moment to know a node's zone
         for number, zone in enumerate("ab", start=1):
-            c.create(a_pod(zone, WEB, nodeName=f"{c.namespace}.{zone}", schedulerName="nobody"))
+            c.create(a_bare_pod(zone, WEB, nodeName=f"{c.namespace}.{zone}", schedulerName="nobody"))
             c.run(c.get("Pod", zone), ip=f"10.250.0.{number}")
         _slices(c, 2)
         _listed(c, 2)

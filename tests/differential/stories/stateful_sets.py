@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.differential.mirror import Object
-from tests.differential.objects import a_pod, a_stateful_set, an_object, image
+from tests.differential.objects import a_bare_pod, a_stateful_set, an_object, image
 from tests.differential.story import BY_HAND, Story, Teller
 
 CLAIM = {
@@ -110,14 +110,14 @@ def _ordinals(c: Teller) -> None:
 
 
 def _in_the_way(c: Teller) -> None:
-    c.create(a_pod("db-0", {"labels": {"app": "other"}}, **BY_HAND))
+    c.create(a_bare_pod("db-0", {"labels": {"app": "other"}}, **BY_HAND))
     c.create(a_stateful_set(replicas=1))
     c.later()
     c.snapshot("a stranger has the name")
 
 
 def _adopts(c: Teller) -> None:
-    c.create(a_pod("db-0", {"labels": {"app": "db"}}, **BY_HAND))
+    c.create(a_bare_pod("db-0", {"labels": {"app": "db"}}, **BY_HAND))
     c.create(a_stateful_set(replicas=1, pod=BY_HAND))
     c.until(lambda: c.get("Pod", "db-0")["metadata"].get("ownerReferences"))
     c.until_status("StatefulSet", "db", replicas=1)

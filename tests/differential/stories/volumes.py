@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.differential.mirror import Object
-from tests.differential.objects import a_pod, an_object
+from tests.differential.objects import a_bare_pod, an_object
 from tests.differential.story import BY_HAND, Story, Teller
 
 
@@ -119,7 +119,7 @@ def _protected(c: Teller) -> None:
     c.create(_claim(c))
     _bound(c)
     mounts = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    c.create(a_pod("user", volumes=mounts))
+    c.create(a_bare_pod("user", volumes=mounts))
     c.until_ready(1)
     c.delete("PersistentVolumeClaim", "data")
     c.delete("PersistentVolume", f"{c.namespace}.one")
@@ -133,7 +133,7 @@ def _protected(c: Teller) -> None:
 def _unused(c: Teller) -> None:
     c.create(_claim(c))
     mounts = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    c.create(a_pod("waiting", volumes=mounts, **BY_HAND))
+    c.create(a_bare_pod("waiting", volumes=mounts, **BY_HAND))
     c.until_event("ProvisioningFailed")
     c.delete("PersistentVolumeClaim", "data")
     c.until_gone("PersistentVolumeClaim", "data")
@@ -162,7 +162,7 @@ def _first_consumer(c: Teller) -> None:
     c.until_event("WaitForFirstConsumer")
     c.snapshot("it waits for a pod")
     mounts = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    c.create(a_pod("user", volumes=mounts))
+    c.create(a_bare_pod("user", volumes=mounts))
     c.until_ready(1)
     _bound(c)
     c.snapshot("a pod has come")
@@ -170,7 +170,7 @@ def _first_consumer(c: Teller) -> None:
 
 def _ephemeral(c: Teller) -> None:
     template = {"spec": _claim(c)["spec"], "metadata": {"labels": {"of": "pod"}}}
-    c.create(a_pod("user", volumes=[{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]))
+    c.create(a_bare_pod("user", volumes=[{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]))
     c.until(lambda: c.find("PersistentVolumeClaim", "user-scratch"))
     c.until_event("ProvisioningFailed")
     c.snapshot("a claim of the pod's own")

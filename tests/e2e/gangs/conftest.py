@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from shoal.cluster.kubernetes import Binaries
-from tests.support.gang_stage import Stage, a_stage
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
+from tests.support.gangs.stage import Stage, a_stage
 
 ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 on_both_engines = pytest.mark.parametrize("shoal", ["embedded", ON_KUBE], indirect=True)

@@ -16,7 +16,7 @@ import yaml
 
 from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.terminal import Terminal
-from tests.support.shoal_up import SHOAL, Shoal
+from tests.support.clusters.shoal_up import SHOAL, Shoal
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[3]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.kube_binaries import binary
+from tests.support.programs.kube_binaries import binary
 
 SHOWN_WITHIN = 30.0
 

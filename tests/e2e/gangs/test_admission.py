@@ -9,7 +9,6 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,19 +16,14 @@ from shoal.api.core import PODS
 from shoal.api.grove import POD_CLIQUE_SETS, PodCliqueSet
 from shoal.kube import ApiError, Client, Retry
 from shoal.kube.admission.configuration import MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS
-from tests.support.cluster_client import client_to, transport_to, until
-from tests.support.shoal_up import Shoal
+from tests.gangs.builders import a_bare_set
+from tests.support.clusters.client import client_to, transport_to, until
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import eventually
 
 SETS = POD_CLIQUE_SETS.documents()
 WEBHOOK_TIMEOUT = 10.0
 ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
-
-
-def a_set(name: str, *, replicas: int = 0) -> dict[str, Any]:
-    pod_spec = {"containers": [{"name": "worker", "image": "busybox"}]}
-    clique = {"name": "workers", "spec": {"replicas": 2, "podSpec": pod_spec}}
-    return {"metadata": {"name": name}, "spec": {"replicas": replicas, "template": {"cliques": [clique]}}}
 
 
 @pytest.fixture(params=["embedded", ON_KUBE])
@@ -73,7 +67,7 @@ class Creator:
         async with asyncio.timeout(WEBHOOK_TIMEOUT):
             while True:
                 try:
-                    await self._client.create(SETS, a_set(name), "default")
+                    await self._client.create(SETS, a_bare_set(name, replicas=0), "default")
                 except ApiError as error:
                     # A request that was being answered when its webhook died is refused by Kubernetes, never half-made.
                     if self._tries_again and "failed calling webhook" in error.message:
@@ -138,7 +132,7 @@ async def test_a_part_that_is_left_out_refuses_nothing_and_comes_back(shoal: Sho
     with shoal.foreground("--only=api"):
         async with impatient(shoal.kubeconfig) as client:
             assert await addresses(client) == {}
-            made = await client.create(SETS, a_set("early", replicas=1), "default")
+            made = await client.create(SETS, a_bare_set("early"), "default")
             assert "terminationDelay" not in made.content["spec"]["template"]
         shoal("down")
     with shoal.foreground("--sim=1x0"):
@@ -183,6 +177,6 @@ async def test_when_the_port_is_taken_the_webhooks_are_found_at_another(shoal: S
                 after = await addresses(client)
                 assert after.keys() == before.keys()
                 assert not any(f":{port}/" in url for url in after.values())
-                made = await client.create(SETS, a_set("late"), "default")
+                made = await client.create(SETS, a_bare_set("late", replicas=0), "default")
                 assert made.content["spec"]["template"]["terminationDelay"] == "4h"
             shoal("down")

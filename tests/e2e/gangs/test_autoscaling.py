@@ -9,7 +9,7 @@ import pytest
 from shoal.api.autoscaling import HORIZONTAL_POD_AUTOSCALERS
 from shoal.api.grove import POD_CLIQUES, SCALING_GROUPS, names
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
-from tests.support.gang_stage import Stage, of_cliques, of_replica, one_cpu, uids
+from tests.support.gangs.stage import Stage, of_cliques, of_replica, one_cpu, uids
 
 
 async def test_sizes_by_the_scale_subresource_outlive_every_other_change_of_the_set(stage: Stage) -> None:

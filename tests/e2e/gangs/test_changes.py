@@ -14,7 +14,7 @@ from shoal.api.grove import POD_CLIQUE_SETS, POD_CLIQUES, SCALING_GROUPS
 from shoal.api.meta import Document, Resource
 from shoal.api.scheduler_grove_io import POD_GANGS
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
-from tests.support.gang_stage import MADE, Stage, images, of_cliques, one_cpu, uids
+from tests.support.gangs.stage import MADE, Stage, images, of_cliques, one_cpu, uids
 
 PRIORITY_CLASSES = Resource(
     type=Document,

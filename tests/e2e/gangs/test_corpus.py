@@ -9,8 +9,8 @@ import pytest
 
 from shoal.api.core import is_ready
 from shoal.api.grove import POD_CLIQUE_SETS, names
-from tests.support.corpus import needs_corpus, upstream_samples
-from tests.support.gang_stage import Stage, of_gang, placed, uids
+from tests.support.gangs.stage import Stage, of_gang, placed, uids
+from tests.support.schemas.corpus import needs_corpus, upstream_samples
 
 pytestmark = needs_corpus
 

@@ -21,9 +21,9 @@ import pytest
 from shoal.api.grove import POD_CLIQUE_SETS
 from shoal.gangs.backends.controller import GOOD_NEWS
 from tests.e2e.invariants import everything, versions, wrong
-from tests.support.gang_stage import Stage, a_stage
-from tests.support.gang_user import User, problems_of, random_actions
-from tests.support.shoal_up import SHOAL, Shoal
+from tests.support.clusters.shoal_up import SHOAL, Shoal
+from tests.support.gangs.stage import Stage, a_stage
+from tests.support.gangs.user import User, problems_of, random_actions
 
 pytestmark = pytest.mark.slow
 

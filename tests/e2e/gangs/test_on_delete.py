@@ -6,7 +6,7 @@ from typing import Any
 
 from shoal.api.grove import POD_CLIQUE_SETS, POD_CLIQUES, SCALING_GROUPS
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
-from tests.support.gang_stage import Stage, images, of_cliques, of_replica, one_cpu, uids
+from tests.support.gangs.stage import Stage, images, of_cliques, of_replica, one_cpu, uids
 
 
 async def test_nothing_is_replaced_until_it_is_deleted(stage: Stage) -> None:

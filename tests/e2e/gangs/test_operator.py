@@ -16,7 +16,8 @@ from shoal.cli.deployment import manifests
 from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.operators import NAMESPACE, USER, Platform, Running, a_platform
 from tests.e2e.gangs.terminal import Terminal
-from tests.support.shoal_up import Shoal
+from tests.gangs.builders import a_bare_clique, a_bare_set
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 ON_EMBEDDED = pytest.param("embedded", marks=pytest.mark.kube)
@@ -25,7 +26,7 @@ ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 QUICK_ELECTION = """\
 apiVersion: operator.config.grove.io/v1alpha1
 kind: OperatorConfiguration
-leaderElection: {enabled: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 250ms, resourceName: quick}
+leaderElection: {enabled: true, leaseDuration: 12s, renewDeadline: 10s, retryPeriod: 500ms, resourceName: quick}
 """
 
 
@@ -45,23 +46,9 @@ def namespace(platform: Platform, request: pytest.FixtureRequest) -> Iterator[st
     platform.terminal.type(f"kubectl delete namespace {name} --wait=false")
 
 
-def a_set(name: str, *, replicas: int = 1, pods: int = 2, image: str = "busybox") -> str:
-    clique = {
-        "name": "workers",
-        "spec": {
-            "replicas": pods,
-            "minAvailable": 1,
-            "podSpec": {"schedulerName": "kai-scheduler", "containers": [{"name": "worker", "image": image}]},
-        },
-    }
-    return json.dumps(
-        {
-            "apiVersion": "grove.io/v1alpha1",
-            "kind": "PodCliqueSet",
-            "metadata": {"name": name},
-            "spec": {"replicas": replicas, "template": {"cliques": [clique]}},
-        }
-    )
+def a_kai_set(name: str, *, replicas: int = 1, image: str = "busybox") -> str:
+    pods = {"schedulerName": "kai-scheduler", "containers": [{"name": "worker", "image": image}]}
+    return json.dumps(a_bare_set(name, a_bare_clique(minAvailable=1, podSpec=pods), replicas=replicas))
 
 
 def pods(platform: Platform, namespace: str) -> list[dict[str, Any]]:
@@ -83,21 +70,21 @@ def test_the_whole_life_of_a_set(platform: Platform, namespace: str) -> None:
     terminal = platform.terminal
     env = {**os.environ, "USE_UNIFIED_PODGANG": "false"}
     with platform.webhooks() as webhooks, platform.operator(env=env) as operator:
-        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_set("life"))
+        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_kai_set("life"))
         wait_until(lambda: are_ready(platform, namespace, 2), "the set's pods to be ready")
         defaulted = terminal.type(f"kubectl get pcs life -n {namespace} -o jsonpath='{{.spec.template}}'")
         assert json.loads(defaulted)["terminationDelay"] == "4h"
         gang = json.loads(terminal.type(f"kubectl get podgang life-0 -n {namespace} -o json"))
         terminal.type(f"kubectl get podgroups.scheduling.run.ai -n {namespace} pg-life-0-{gang['metadata']['uid']}")
 
-        refused = terminal.run(f"kubectl apply -n {namespace} -f -", stdin=a_set("life", replicas=-1))
+        refused = terminal.run(f"kubectl apply -n {namespace} -f -", stdin=a_kai_set("life", replicas=-1))
         assert refused.returncode != 0
         assert "spec.replicas" in refused.stderr
 
         terminal.type(f"kubectl scale pcs life -n {namespace} --replicas=3")
         wait_until(lambda: are_ready(platform, namespace, 6), "three replicas to be ready")
 
-        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_set("life", replicas=3, image="alpine"))
+        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_kai_set("life", replicas=3, image="alpine"))
         wait_until(lambda: are_ready(platform, namespace, 6, "alpine"), "all pods to be replaced", within=60)
 
         terminal.type(f"kubectl scale pcs life -n {namespace} --replicas=1")
@@ -132,6 +119,7 @@ def worked(operator: Running) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_when_the_leader_is_killed_another_goes_on_and_no_pod_is_made_twice(platform: Platform, namespace: str) -> None:
     terminal = platform.terminal
     config = platform.folder / "quick.yaml"
@@ -143,13 +131,13 @@ def test_when_the_leader_is_killed_another_goes_on_and_no_pod_is_made_twice(plat
         platform.operator(*options) as first,
         platform.operator(*options) as second,
     ):
-        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_set("before", replicas=5))
+        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_kai_set("before", replicas=5))
         killed = leader(platform, [first, second])
         other = second if killed is first else first
-        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_set("during", replicas=20))
+        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_kai_set("during", replicas=20))
         killed.kill()
-        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_set("after", replicas=5))
-        wait_until(lambda: are_ready(platform, namespace, 60), "the other operator to finish", within=90)
+        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_kai_set("after", replicas=5))
+        wait_until(lambda: are_ready(platform, namespace, 60), "the other operator to finish", within=180)
         assert worked(other)
         lease = json.loads(terminal.type(f"kubectl get lease quick -n {NAMESPACE} -o json"))
         assert lease["spec"]["leaseTransitions"] >= 1
@@ -178,7 +166,7 @@ def test_with_the_authorizer_what_is_made_for_a_set_is_the_operators_alone(platf
     as_ann = "--as=ann --as-group=system:masters"
     with platform.webhooks(f"--config={config}") as webhooks, platform.operator(f"--config={config}") as operator:
         wait_until(lambda: webhooks.says("webhooks registered", name="authorizer-webhook"), "the authorizer")
-        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_set("guarded"))
+        terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_kai_set("guarded"))
         wait_until(lambda: are_ready(platform, namespace, 2), "the set's pods to be ready")
 
         for change in ("label podclique guarded-0-workers a=b", "delete podgang guarded-0"):
@@ -211,7 +199,7 @@ def test_deployed_as_a_pod_its_log_tells_of_backends(tmp_path: Path) -> None:
         terminal = Terminal(shoal.kubeconfig, tmp_path / "kubectl")
         terminal.type("kubectl apply -f -", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": deployed}))
         terminal.type("kubectl rollout status -n grove-system deployment/grove-operator --timeout=60s")
-        terminal.type("kubectl apply -f -", stdin=a_set("test-kai"))
+        terminal.type("kubectl apply -f -", stdin=a_kai_set("test-kai"))
         terminal.shows("kubectl get podgroups.scheduling.run.ai", "pg-test-kai-0-")
 
         told = terminal.type("kubectl logs -n grove-system deployment/grove-operator | grep backend")

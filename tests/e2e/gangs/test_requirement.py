@@ -14,7 +14,7 @@ import pytest
 from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.terminal import Terminal
 from tests.gangs.manifests import TEST_DEFAULT, TEST_KAI
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
 
 ON_EMBEDDED = pytest.param("embedded", marks=pytest.mark.kube)
 """For kubectl alone."""

@@ -10,7 +10,7 @@ from shoal.api.grove import POD_CLIQUE_SETS, POD_CLIQUES, SCALING_GROUPS, names
 from shoal.kube import EventType
 from tests.e2e.gangs.conftest import on_both_engines
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
-from tests.support.gang_stage import Stage, images, of_cliques, of_replica, one_cpu, uids
+from tests.support.gangs.stage import Stage, images, of_cliques, of_replica, one_cpu, uids
 
 pytestmark = on_both_engines
 

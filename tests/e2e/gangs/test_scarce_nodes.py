@@ -7,7 +7,7 @@ from shoal.api.grove import POD_CLIQUE_SETS, POD_CLIQUES, PODS_GATED, SCALING_GR
 from shoal.api.meta import find_condition
 from tests.e2e.gangs.conftest import on_both_engines
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
-from tests.support.gang_stage import Stage, of_cliques, of_gang, of_replica, one_cpu, placed, uids
+from tests.support.gangs.stage import Stage, of_cliques, of_gang, of_replica, one_cpu, placed, uids
 
 pytestmark = on_both_engines
 

@@ -9,7 +9,7 @@ from shoal.api.core import Pod, is_ready
 from shoal.api.grove import SCALING_GROUPS, names
 from tests.e2e.gangs.conftest import on_both_engines
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
-from tests.support.gang_stage import Stage, of_cliques, one_cpu, placed, uids
+from tests.support.gangs.stage import Stage, of_cliques, one_cpu, placed, uids
 
 pytestmark = on_both_engines
 

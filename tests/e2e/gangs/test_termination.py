@@ -12,7 +12,7 @@ from shoal.api.grove import MIN_AVAILABLE_BREACHED, PodClique
 from shoal.api.meta import find_condition, is_true, now
 from shoal.gangs.termination import FIRST_REPORT
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
-from tests.support.gang_stage import Stage, of_cliques, of_gang, of_replica, one_cpu, placed, uids
+from tests.support.gangs.stage import Stage, of_cliques, of_gang, of_replica, one_cpu, placed, uids
 
 DELAY = 2.0
 

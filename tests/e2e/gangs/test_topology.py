@@ -12,7 +12,7 @@ from shoal.api.grove import SCALING_GROUPS, TOPOLOGY_BINDINGS, TOPOLOGY_LEVELS_U
 from shoal.api.meta import find_condition
 from shoal.kube import Forbidden, Invalid
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
-from tests.support.gang_stage import Stage, of_cliques, of_gang, one_cpu, placed, uids
+from tests.support.gangs.stage import Stage, of_cliques, of_gang, one_cpu, placed, uids
 
 LEVELS = [{"domain": "zone", "key": "example.com/zone"}, {"domain": "rack", "key": "example.com/rack"}]
 

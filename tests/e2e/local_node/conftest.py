@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.local_node.scenes import Scene, a_scene
-from tests.support.kube_fixture import kubectl_for
-from tests.support.kubectl import Kubectl
-from tests.support.ordinary_user import USER, as_ordinary_user, is_root
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.real import kubectl_for
+from tests.support.clusters.shoal_up import Shoal
+from tests.support.programs.kubectl import Kubectl
+from tests.support.programs.ordinary_user import USER, as_ordinary_user, is_root
 
 SHORTFALLS = r"jsonpath={.metadata.annotations.shoal\.dev/shortfalls}"
 

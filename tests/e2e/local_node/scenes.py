@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.support.kube_fixture import namespace_for
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.real import namespace_for
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -133,13 +134,14 @@ def a_pod_spec(*containers: Object, volumes: Mapping[str, Object] | None = None,
     }
 
 
-def a_pod(name: str, spec: Object, labels: Mapping[str, str] | None = None) -> Object:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": dict(labels or {})}, "spec": spec}
+def a_pod_of(name: str, spec: Object, labels: Mapping[str, str] | None = None) -> Object:
+    """A pod with such a specification."""
+    return {"apiVersion": "v1", "kind": "Pod", **pod_manifest(name, labels=labels, **spec)}
 
 
 def an_answering_pod(name: str, labels: Mapping[str, str] | None = None) -> Object:
     """A pod that answers with its name, by TCP and UDP, as soon as it is ready."""
-    return a_pod(name, a_pod_spec(an_answering_container()), labels)
+    return a_pod_of(name, a_pod_spec(an_answering_container()), labels)
 
 
 def an_answering_container(**more: Any) -> Object:
@@ -150,7 +152,7 @@ def an_answering_container(**more: Any) -> Object:
 
 def an_idle_pod(name: str, **more: Any) -> Object:
     """A pod in which commands can be run."""
-    return a_pod(name, a_pod_spec(a_container(["sleep", "infinity"]), **more))
+    return a_pod_of(name, a_pod_spec(a_container(["sleep", "infinity"]), **more))
 
 
 def a_set(kind: str, name: str, replicas: int, spec: Object, **more: Any) -> Object:

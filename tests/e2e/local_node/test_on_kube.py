@@ -26,9 +26,9 @@ from shoal.cluster.kubernetes import Binaries
 from shoal.kube.certificates import KeyPair, load_into
 from tests.e2e.local_node.conftest import LocalNode, a_local_node
 from tests.e2e.local_node.rows import Row, play, rows_of
-from tests.e2e.local_node.scenes import PORT, Scene, a_pod, a_pod_spec, a_service, an_answering_pod, an_idle_pod
-from tests.support.kubectl import Kubectl
-from tests.support.ordinary_user import is_root
+from tests.e2e.local_node.scenes import PORT, Scene, a_pod_of, a_pod_spec, a_service, an_answering_pod, an_idle_pod
+from tests.support.programs.kubectl import Kubectl
+from tests.support.programs.ordinary_user import is_root
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -130,7 +130,7 @@ def test_a_service_leads_to_its_pods(scene: Scene) -> None:
 
 
 def test_a_simulated_pod_tells_what_it_would_have_done(scene: Scene) -> None:
-    scene.apply(a_pod("pretended", a_pod_spec({"name": "main", "image": "none"}, nodeName="sim-0-0")))
+    scene.apply(a_pod_of("pretended", a_pod_spec({"name": "main", "image": "none"}, nodeName="sim-0-0")))
     scene.until("condition=Ready", "pod/pretended")
 
     assert "nothing runs here" in scene.kubectl("logs", "pretended")

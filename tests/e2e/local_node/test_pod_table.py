@@ -17,7 +17,7 @@ import pytest
 
 from tests.e2e.local_node.conftest import LocalNode
 from tests.e2e.local_node.rows import TABLE, Row, all_rows, play
-from tests.support import kube_binaries
+from tests.support.programs import kube_binaries
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -18,7 +18,7 @@ import aiohttp
 import pytest
 
 from tests.e2e.local_node.conftest import LocalNode, a_local_node
-from tests.support import real_programs
+from tests.support.programs import real_programs
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -13,9 +13,9 @@ import pytest
 
 from tests.e2e.local_node.conftest import LocalNode
 from tests.e2e.local_node.scenes import Scene, a_scene
-from tests.support.kube_fixture import kubectl_for
-from tests.support.ordinary_user import USER, as_ordinary_user, is_root
-from tests.support.shoal_up import SHOAL, Shoal
+from tests.support.clusters.real import kubectl_for
+from tests.support.clusters.shoal_up import SHOAL, Shoal
+from tests.support.programs.ordinary_user import USER, as_ordinary_user, is_root
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow]
 

@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from tests.e2e.local_node.processes import running
-from tests.e2e.local_node.scenes import Object, Scene, a_container, a_pod, a_pod_spec
+from tests.e2e.local_node.scenes import Object, Scene, a_container, a_pod_of, a_pod_spec
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow]
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.slow]
 def a_stubborn_pod(name: str, mark: str, *, grace: int, finalizers: list[str] | None = None) -> Object:
     """A pod that hears SIGTERM, says so and stays; its processes can be told by a mark."""
     script = f"trap 'echo I stay' TERM; echo ready; while :; do sh -c 'sleep 0.1 # {mark}'; done"
-    pod = a_pod(name, a_pod_spec(a_container(["sh", "-c", script]), terminationGracePeriodSeconds=grace))
+    pod = a_pod_of(name, a_pod_spec(a_container(["sh", "-c", script]), terminationGracePeriodSeconds=grace))
     pod["metadata"]["finalizers"] = finalizers or []
     return pod
 

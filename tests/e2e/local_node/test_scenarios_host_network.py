@@ -15,7 +15,7 @@ from tests.e2e.local_node.scenes import (
     MAY_SEE_PODS,
     Scene,
     a_container,
-    a_pod,
+    a_pod_of,
     a_pod_spec,
     a_scene,
     an_idle_pod,
@@ -42,7 +42,7 @@ def test_a_pod_reaches_what_listens_on_the_loopback_of_the_machine(scene: Scene)
 def test_pods_and_services_are_found_by_their_names(scene: Scene) -> None:
     port = a_free_port()
     labels = {"app": "web"}
-    pod = a_pod("web-pod", a_pod_spec(a_container(program("answer", str(port)))), labels)
+    pod = a_pod_of("web-pod", a_pod_spec(a_container(program("answer", str(port)))), labels)
     ports = [{"port": port, "targetPort": port}]
     service = {
         "apiVersion": "v1",
@@ -64,7 +64,7 @@ def test_the_api_server_answers_where_every_pod_looks_for_it(scene: Scene) -> No
         a_container(program("await_pod", "client"), env=[api]), serviceAccountName="waiter", restartPolicy="Never"
     )
     scene.apply(*MAY_SEE_PODS)
-    scene.apply(a_pod("waiter", spec))
+    scene.apply(a_pod_of("waiter", spec))
     scene.until("jsonpath={.status.phase}=Succeeded", "pod/waiter")
 
 

@@ -11,7 +11,7 @@ from tests.e2e.local_node.scenes import (
     Object,
     Scene,
     a_container,
-    a_pod,
+    a_pod_of,
     a_pod_spec,
     a_service,
     a_set,
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.kube, pytest.mark.slow]
 
 def a_waiting_pod(name: str, account: str) -> Object:
     init = a_container(program("await_pod", "database")) | {"name": "wait"}
-    return a_pod(
+    return a_pod_of(
         name,
         a_pod_spec(a_container(["sleep", "infinity"]), initContainers=[init], serviceAccountName=account),
     )
@@ -62,7 +62,7 @@ def test_a_deployment_is_replaced_under_load_and_no_request_fails(scene: Scene) 
     scene.apply(a_service("web"), a_set("Deployment", "web", 3, spec, strategy=strategy))
     scene.until("condition=Available", "deployment/web")
     before = set(scene.names_of("app=web"))
-    scene.apply(a_pod("client", a_pod_spec(a_container(program("ask", "*web:80")), restartPolicy="Never")))
+    scene.apply(a_pod_of("client", a_pod_spec(a_container(program("ask", "*web:80")), restartPolicy="Never")))
     scene.until("condition=Ready", "pod/client")
 
     scene.kubectl("rollout", "restart", "deployment/web")

@@ -12,7 +12,7 @@ from tests.e2e.local_node.scenes import (
     PORT,
     Scene,
     a_container,
-    a_pod,
+    a_pod_of,
     a_pod_spec,
     an_answering_pod,
     an_idle_pod,
@@ -29,7 +29,7 @@ def test_a_fork_bomb_is_the_trouble_of_its_own_pod_alone(scene: Scene) -> None:
     scene.until("condition=Ready", "pod", "--all")
     neighbour = f"{scene.of('pod/neighbour', '.status.podIP')}:{PORT}"
 
-    scene.apply(a_pod("bomb", a_pod_spec(a_container(["bash", "-c", bomb]), restartPolicy="Never")))
+    scene.apply(a_pod_of("bomb", a_pod_spec(a_container(["bash", "-c", bomb]), restartPolicy="Never")))
     scene.until_true(
         lambda: "Resource temporarily unavailable" in scene.try_kubectl("logs", "bomb", "--tail=5").stdout,
         "it to multiply until it may not any more",
@@ -53,7 +53,7 @@ def test_a_pod_that_talks_a_gigabyte_fills_neither_memory_nor_disk(scene: Scene)
     line = "a line of some sixty characters, as programs write them, no more"
     wait = "until test -e /tmp/{}; do sleep 0.1; done"
     script = f"{wait.format('go')}; yes '{line}' | head -c 1000000000; echo; echo said it all; {wait.format('enough')}"
-    scene.apply(a_pod("talker", a_pod_spec(a_container(["sh", "-c", script]), restartPolicy="Never")))
+    scene.apply(a_pod_of("talker", a_pod_spec(a_container(["sh", "-c", script]), restartPolicy="Never")))
     scene.until("condition=Ready", "pod/talker")
     node, containers = (scene.node.shoal.part(name)["pid"] for name in ("node", "containers"))
     folder = scene.node.shoal.data_dir / "node" / "pods" / scene.of("pod/talker", ".metadata.uid")

@@ -19,9 +19,9 @@ import pytest
 from tests.e2e.local_node.conftest import LocalNode, a_local_node
 from tests.e2e.local_node.machine import Listening, listening, own_addresses
 from tests.e2e.local_node.processes import descendants
-from tests.e2e.local_node.scenes import Object, Scene, a_container, a_pod, a_pod_spec, a_scene, program
-from tests.support.keyring import keep_key
-from tests.support.ordinary_user import is_root
+from tests.e2e.local_node.scenes import Object, Scene, a_container, a_pod_of, a_pod_spec, a_scene, program
+from tests.support.node.keyring import keep_key
+from tests.support.programs.ordinary_user import is_root
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow]
 
@@ -77,7 +77,7 @@ def test_a_volume_of_the_whole_machine_does_not_show_the_data_dir(scene: Scene) 
         volumeMounts=[{"name": "machine", "mountPath": "/machine"}],
         securityContext={"privileged": True},
     )
-    scene.apply(a_pod("looking", a_pod_spec(looking, volumes=volumes, restartPolicy="Never")))
+    scene.apply(a_pod_of("looking", a_pod_spec(looking, volumes=volumes, restartPolicy="Never")))
     scene.until("jsonpath={.status.phase}=Succeeded", "pod/looking")
 
     assert scene.kubectl("logs", "looking").splitlines() == ["/machine/etc", "nothing else"]
@@ -92,13 +92,13 @@ def a_victim(text: str) -> list[Object]:
     container = a_container(["sh", "-c", script], env=variables, volumeMounts=mounts)
     return [
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "victim"}, "stringData": {"password": text}},
-        a_pod("victim", a_pod_spec(container, volumes=volumes)),
+        a_pod_of("victim", a_pod_spec(container, volumes=volumes)),
     ]
 
 
 def an_intruder(name: str, wanted: str, context: Object, more: Object) -> Object:
     container = a_container(program("intrude", wanted), securityContext=context)
-    return a_pod(name, a_pod_spec(container, restartPolicy="Never", **more))
+    return a_pod_of(name, a_pod_spec(container, restartPolicy="Never", **more))
 
 
 def all_there_is(scene: Scene, text: str, machine: Listening) -> dict[str, Any]:

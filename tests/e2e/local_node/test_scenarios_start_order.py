@@ -8,7 +8,7 @@ from shoal.api.grove import names
 from shoal.gangs.plan import Parent
 from shoal.gangs.settings import GangSettings
 from shoal.gangs.startup.container import start_container
-from tests.e2e.local_node.scenes import Object, Scene, a_container, a_pod, a_pod_spec
+from tests.e2e.local_node.scenes import Object, Scene, a_container, a_pod_of, a_pod_spec
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow]
 
@@ -51,7 +51,7 @@ def test_a_pod_waits_until_those_that_start_first_are_ready(scene: Scene, user: 
     waits = a_pod_spec(a_container(["sleep", "infinity"]), initContainers=[start_up.init_container])
     waits["volumes"] += start_up.volumes
     waits["securityContext"] = {"runAsUser": user}
-    scene.apply(*MAY_WATCH_PODS, a_pod("api", waits, labels("web-0-api")))
+    scene.apply(*MAY_WATCH_PODS, a_pod_of("api", waits, labels("web-0-api")))
     said = "waiting for web-0-db: 0 of 1 ready\n"
     scene.until_true(
         lambda: scene.try_kubectl("logs", "api", "-c", "grove-initc").stdout == said, "the pod to say whom it waits for"
@@ -59,7 +59,9 @@ def test_a_pod_waits_until_those_that_start_first_are_ready(scene: Scene, user: 
     assert scene.of("pod/api", ".status.phase") == "Pending"
     assert scene.of("pod/api", ".status.initContainerStatuses[0].state.running.startedAt")
     probe = {"exec": {"command": ["test", "-e", "/tmp/ready"]}, "periodSeconds": 1}
-    scene.apply(a_pod("db", a_pod_spec(a_container(["sleep", "infinity"], readinessProbe=probe)), labels("web-0-db")))
+    scene.apply(
+        a_pod_of("db", a_pod_spec(a_container(["sleep", "infinity"], readinessProbe=probe)), labels("web-0-db"))
+    )
     scene.until("jsonpath={.status.phase}=Running", "pod/db")
     assert scene.of("pod/api", ".status.phase") == "Pending", "a parent that runs is not ready yet"
     scene.run_in("db", "touch", "/tmp/ready")
@@ -75,7 +77,7 @@ def test_a_waiting_pod_is_gone_at_once_when_it_is_deleted(scene: Scene) -> None:
     grace = 30
     waits = a_pod_spec(a_container(["true"]), initContainers=[start_up.init_container])
     waits |= {"terminationGracePeriodSeconds": grace, "volumes": [*waits["volumes"], *start_up.volumes]}
-    scene.apply(*MAY_WATCH_PODS, a_pod("api", waits, labels("web-0-api")))
+    scene.apply(*MAY_WATCH_PODS, a_pod_of("api", waits, labels("web-0-api")))
     scene.until_true(
         lambda: "waiting for" in scene.try_kubectl("logs", "api", "-c", "grove-initc").stdout, "the pod to wait"
     )

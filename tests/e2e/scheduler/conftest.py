@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from shoal.cluster.kubernetes import Binaries
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
 
 ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 

@@ -6,7 +6,8 @@ import secrets
 from typing import Any
 
 from shoal.api import kai_names as names
-from tests.support.shoal_up import Shoal
+from tests.support.builders.queues import queue_manifest
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 QUEUES = "/apis/scheduling.run.ai/v2/queues"
@@ -26,11 +27,9 @@ class Tenant:
 
     def queue(self, name: str, *, gpus: int, parent: str = "") -> str:
         """A queue with so many GPUs of its own, which may borrow all others."""
-        free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-        resources = {"cpu": free, "memory": free, "gpu": {"quota": gpus, "limit": -1, "overQuotaWeight": 1}}
-        spec = {"resources": resources, **({"parentQueue": parent} if parent else {})}
         full_name = f"{self.namespace}-{name}"
-        self.create(QUEUES, "scheduling.run.ai/v2", "Queue", full_name, spec=spec)
+        queue = queue_manifest(full_name, parent, quota={"cpu": -1, "memory": -1, "gpu": gpus})
+        self.create(QUEUES, "scheduling.run.ai/v2", "Queue", full_name, spec=queue["spec"])
         return full_name
 
     def job(self, name: str, pods: int, *, gpus: int, queue: str = names.DEFAULT_QUEUE) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from tests.e2e.gangs.terminal import Terminal
-from tests.support.shoal_up import Shoal
+from tests.e2e.scheduler.builders import a_kai_pod
+from tests.support.clusters.shoal_up import Shoal
 
 pytestmark = pytest.mark.kube
 """For kubectl alone, on the embedded server."""
@@ -34,15 +35,12 @@ def namespace(terminal: Terminal) -> Iterator[str]:
     terminal.type(f"kubectl delete namespace {name} --wait=false")
 
 
-def an_object(api_version: str, kind: str, name: str, spec: dict[str, Any], **annotations: str) -> str:
-    noted = {key.replace("_", "-"): value for key, value in annotations.items()}
-    metadata = {"name": name, "annotations": noted}
-    return json.dumps({"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec})
+def an_object(api_version: str, kind: str, name: str, spec: dict[str, Any]) -> str:
+    return json.dumps({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": spec})
 
 
-def a_pod(name: str, *, scheduler: str = "kai-scheduler", **annotations: str) -> str:
-    spec = {"schedulerName": scheduler, "containers": [{"name": "main", "image": "busybox"}]}
-    return an_object("v1", "Pod", name, spec, **annotations)
+def a_written_pod(name: str, **given: Any) -> str:
+    return json.dumps(a_kai_pod(name, **given))
 
 
 REFUSED = {
@@ -68,11 +66,11 @@ REFUSED = {
         '"bad" is invalid: spec.placementStrategy.gpu: Unsupported value',
     ),
     "a portion of more than a GPU": (
-        a_pod("bad", gpu_fraction="1.5"),
+        a_written_pod("bad", annotations={"gpu-fraction": "1.5"}),
         '"bad" is invalid: metadata.annotations[gpu-fraction]: Invalid value: "1.5"',
     ),
     "a portion and an amount": (
-        a_pod("bad", gpu_fraction="0.5", gpu_memory="1024"),
+        a_written_pod("bad", annotations={"gpu-fraction": "0.5", "gpu-memory": "1024"}),
         '"bad" is invalid: metadata.annotations[gpu-memory]: Invalid value: "1024"',
     ),
 }
@@ -87,7 +85,9 @@ def test_nonsense_is_refused_with_its_field(terminal: Terminal, namespace: str, 
 
 
 def test_a_pod_that_shares_a_gpu_is_made_to_read_its_devices_and_runs(terminal: Terminal, namespace: str) -> None:
-    terminal.type(f"kubectl apply -n {namespace} -f -", stdin=a_pod("half", gpu_fraction="0.5"))
+    terminal.type(
+        f"kubectl apply -n {namespace} -f -", stdin=a_written_pod("half", annotations={"gpu-fraction": "0.5"})
+    )
     pod = json.loads(terminal.type(f"kubectl get pod half -n {namespace} -o json"))
     prefix = pod["metadata"]["annotations"]["runai/shared-gpu-configmap"]
     [main] = pod["spec"]["containers"]
@@ -111,8 +111,10 @@ def stopped(shoal: Shoal, part: str) -> Iterator[None]:
 def test_while_admission_is_stopped_ordinary_pods_are_made(shoal: Shoal, terminal: Terminal, namespace: str) -> None:
     with stopped(shoal, "controllers"):
         for scheduler in ("default-scheduler", "kai-scheduler"):
-            terminal.type(f"kubectl create -n {namespace} -f -", stdin=a_pod(scheduler, scheduler=scheduler))
+            terminal.type(f"kubectl create -n {namespace} -f -", stdin=a_written_pod(scheduler, scheduler=scheduler))
         terminal.type(f"kubectl label pod kai-scheduler -n {namespace} a=b")
-    terminal.type(f"kubectl create -n {namespace} -f -", stdin=a_pod("half", gpu_fraction="0.5"))
+    terminal.type(
+        f"kubectl create -n {namespace} -f -", stdin=a_written_pod("half", annotations={"gpu-fraction": "0.5"})
+    )
     for name in ("default-scheduler", "kai-scheduler", "half"):
         terminal.shows(f"kubectl get pod {name} -n {namespace} -o jsonpath='{{.status.phase}}'", "Running", within=60)

@@ -17,6 +17,8 @@ import yaml
 from shoal.api import kai_names as names
 from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.operators import ROOT, Platform, Running, a_platform, free_port
+from tests.e2e.scheduler.builders import a_kai_pod
+from tests.support.builders.queues import queue_manifest
 from tests.support.waiting import wait_until
 
 FILE = ROOT / "deploy" / "scheduler.yaml"
@@ -121,24 +123,12 @@ def deployed(platform: Platform) -> Iterator[Deployed]:
 def are_called(platform: Platform) -> bool:
     """Whether the API server has heard of all registrations: nonsense of every kind would be refused."""
     trial = "kubectl create --dry-run=server -n default -f -"
-    half = platform.terminal.run(f"{trial} -o json", stdin=json.dumps(a_pod("half", gpu_fraction="0.5")))
+    half = platform.terminal.run(
+        f"{trial} -o json", stdin=json.dumps(a_kai_pod("half", annotations={"gpu-fraction": "0.5"}))
+    )
     return "shared-gpu-configmap" in half.stdout and all(
         platform.terminal.run(trial, stdin=json.dumps(body)).returncode for body in NONSENSE.values()
     )
-
-
-def a_pod(name: str, *, gpus: int = 0, labels: dict[str, str] | None = None, **annotations: str) -> dict[str, Any]:
-    noted = {key.replace("_", "-"): value for key, value in annotations.items()}
-    resources = {"limits": {names.NVIDIA_GPU: str(gpus)}} if gpus else {}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": labels or {}, "annotations": noted},
-        "spec": {
-            "schedulerName": names.SCHEDULER,
-            "containers": [{"name": "main", "image": "busybox", "resources": resources}],
-        },
-    }
 
 
 def a_gang(name: str, pods: int, *, gpus: int) -> list[dict[str, Any]]:
@@ -148,10 +138,8 @@ def a_gang(name: str, pods: int, *, gpus: int) -> list[dict[str, Any]]:
         "metadata": {"name": name, "namespace": "default"},
         "spec": {"minMember": pods, "queue": names.DEFAULT_QUEUE},
     }
-    members = [a_pod(f"{name}-{number}", gpus=gpus, labels={"gang": name}) for number in range(pods)]
-    for member in members:
-        member["metadata"]["annotations"][names.POD_GROUP] = name
-    return [group, *members]
+    marks: dict[str, Any] = {"labels": {"gang": name}, "annotations": {names.POD_GROUP: name}}
+    return [group, *(a_kai_pod(f"{name}-{number}", gpus=gpus, **marks) for number in range(pods))]
 
 
 def are_running(pods: list[dict[str, Any]], count: int) -> bool:
@@ -162,7 +150,11 @@ def test_gangs_and_parts_of_gpus_are_placed_with_no_more_rights_than_the_file_gi
     with deployed(platform) as shoal:
         terminal = platform.terminal
         terminal.shows("kubectl get queue default-queue -o name", "default-queue", within=60)
-        shoal.apply(*a_gang("train", 3, gpus=4), a_pod("half", gpu_fraction="0.5"), a_pod("alone", gpus=1))
+        shoal.apply(
+            *a_gang("train", 3, gpus=4),
+            a_kai_pod("half", annotations={"gpu-fraction": "0.5"}),
+            a_kai_pod("alone", gpus=1),
+        )
         wait_until(lambda: are_running(shoal.pods("-l gang=train"), 3), "the gang to run", within=90)
         wait_until(lambda: are_running(shoal.pods(), 5), "all pods to run", within=90)
 
@@ -182,10 +174,9 @@ def test_gangs_and_parts_of_gpus_are_placed_with_no_more_rights_than_the_file_gi
         )
 
         # Entitled to all GPUs, and larger than what is left: others have to go for it.
-        free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-        resources = {"cpu": free, "memory": free, "gpu": {"quota": 16, "limit": -1, "overQuotaWeight": 1}}
-        owner = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "owner"}}
-        shoal.apply({**owner, "spec": {"parentQueue": names.DEFAULT_PARENT_QUEUE, "resources": resources}})
+        quota = {"cpu": -1, "memory": -1, "gpu": 16}
+        owner = queue_manifest("owner", names.DEFAULT_PARENT_QUEUE, quota=quota)
+        shoal.apply({"apiVersion": "scheduling.run.ai/v2", "kind": "Queue", **owner})
         large = a_gang("large", 2, gpus=8)
         large[0]["spec"]["queue"] = "owner"
         shoal.apply(*large)
@@ -194,7 +185,7 @@ def test_gangs_and_parts_of_gpus_are_placed_with_no_more_rights_than_the_file_gi
         wait_until(lambda: not shoal.pods(namespace="kai-resource-reservation"), "the reservation to go", within=60)
 
         # For a part that nobody can give now, room is asked for as autoscalers understand it.
-        shoal.apply(a_pod("waiting", gpu_fraction="0.5"))
+        shoal.apply(a_kai_pod("waiting", annotations={"gpu-fraction": "0.5"}))
         wait_until(lambda: shoal.pods(namespace="kai-scale-adjust"), "a pod that asks for room", within=90)
 
         def is_shown() -> bool:
@@ -223,7 +214,7 @@ NONSENSE = {
         "metadata": {"name": "bad"},
         "spec": {"minMember": 1, "minSubGroup": 1},
     },
-    "metadata.annotations[gpu-fraction]: Invalid value": a_pod("bad", gpu_fraction="2"),
+    "metadata.annotations[gpu-fraction]: Invalid value": a_kai_pod("bad", annotations={"gpu-fraction": "2"}),
 }
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from shoal.api import kai_names as names
-from tests.support.command import SHOAL, environment
-from tests.support.shoal_up import Shoal
+from tests.e2e.scheduler.builders import a_kai_pod
+from tests.support.clusters.shoal_up import Shoal
+from tests.support.programs.command import SHOAL, environment
 from tests.support.waiting import wait_until
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -79,18 +80,8 @@ class Stage:
             GROUPS,
             {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec},
         )
-        limits = {"limits": {names.NVIDIA_GPU: str(gpus)}}
         for index in range(pods):
-            body = {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {"name": f"{name}-{index}", "annotations": {names.POD_GROUP: name}},
-                "spec": {
-                    "schedulerName": names.SCHEDULER,
-                    "containers": [{"name": "main", "image": "none", "resources": limits}],
-                },
-            }
-            self.create(PODS, body)
+            self.create(PODS, a_kai_pod(f"{name}-{index}", gpus=gpus, annotations={names.POD_GROUP: name}))
 
 
 def free_port() -> int:

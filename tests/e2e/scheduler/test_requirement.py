@@ -12,8 +12,8 @@ import pytest
 
 from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.terminal import Terminal
-from tests.support.command import SHOAL
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
+from tests.support.programs.command import SHOAL
 from tests.support.waiting import wait_until
 
 pytestmark = [

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.scheduler.tenants import Tenant
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 PAGES = "/api/v1/visualizer"

@@ -16,8 +16,8 @@ import pytest
 from shoal.cluster.kubernetes import AdminApi, Binaries
 from shoal.training.runtimes import built_in_runtimes
 from tests.e2e.local_node.conftest import LocalNode
-from tests.support.shoal_up import Shoal
-from tests.support.training_programs import EXAMPLE, Part, Unavailable, install, is_required
+from tests.support.clusters.shoal_up import Shoal
+from tests.support.programs.training_programs import EXAMPLE, Part, Unavailable, install, is_required
 
 Object = dict[str, Any]
 PROGRAM = Path(__file__).with_name("sdk_program.py")

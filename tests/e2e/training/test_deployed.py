@@ -12,8 +12,8 @@ import pytest
 
 from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.operators import NO_PORTS, ROOT, Platform, Running, a_platform, free_port
-from tests.support.command import run_to_end
-from tests.support.shoal_up import SHOAL
+from tests.support.clusters.shoal_up import SHOAL
+from tests.support.programs.command import run_to_end
 from tests.support.waiting import wait_until
 
 FILE = ROOT / "deploy" / "training.yaml"

@@ -12,8 +12,8 @@ import yaml
 
 from tests.e2e.training.conftest import add_runtime, simulated
 from tests.e2e.training.stage import WITHIN, Stage
-from tests.support.kube_fixture import namespace_for
-from tests.support.shoal_up import Shoal
+from tests.support.clusters.real import namespace_for
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)

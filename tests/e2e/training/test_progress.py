@@ -14,8 +14,8 @@ import pytest
 
 from tests.e2e.local_node.conftest import LocalNode, a_local_node
 from tests.e2e.training.conftest import TRAINER, condition, is_there, part, use_images
-from tests.support.kube_fixture import namespace_for
-from tests.support.training_programs import Part
+from tests.support.clusters.real import namespace_for
+from tests.support.programs.training_programs import Part
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.training, pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(600)]

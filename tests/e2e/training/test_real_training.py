@@ -26,9 +26,9 @@ from tests.e2e.training.conftest import (
     part,
     use_images,
 )
-from tests.support.kube_fixture import namespace_for
-from tests.support.shoal_up import SHOAL
-from tests.support.training_programs import EXAMPLE, Part
+from tests.support.clusters.real import namespace_for
+from tests.support.clusters.shoal_up import SHOAL
+from tests.support.programs.training_programs import EXAMPLE, Part
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.training, pytest.mark.kube, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -21,9 +21,9 @@ from tests.e2e.training.conftest import (
     simulated,
     use_images,
 )
-from tests.support.kube_fixture import namespace_for
-from tests.support.ordinary_user import is_root
-from tests.support.training_programs import Part
+from tests.support.clusters.real import namespace_for
+from tests.support.programs.ordinary_user import is_root
+from tests.support.programs.training_programs import Part
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.training, pytest.mark.timeout(600)]

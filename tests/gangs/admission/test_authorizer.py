@@ -20,15 +20,13 @@ MANAGED = {"app.kubernetes.io/managed-by": "grove-operator", "app.kubernetes.io/
 STRANGER = "ann"
 
 
-def a_set(**annotations: str) -> PartialObject:
+def noted(**annotations: str) -> PartialObject:
+    """A set with these annotations."""
     return msgspec.convert({"metadata": {"name": "web", "annotations": annotations}}, PartialObject)
 
 
-PROTECTED = a_set()
-UNPROTECTED = msgspec.convert(
-    {"metadata": {"name": "web", "annotations": {"grove.io/disable-managed-resource-protection": "true"}}},
-    PartialObject,
-)
+PROTECTED = noted()
+UNPROTECTED = noted(**{"grove.io/disable-managed-resource-protection": "true"})
 
 
 def asked(
@@ -74,7 +72,7 @@ class TestStranger:
 
     def test_may_touch_what_a_set_leaves_open(self, operation: str) -> None:
         assert judged(asked(operation), UNPROTECTED) == Allowed()
-        closed = a_set(**{"grove.io/disable-managed-resource-protection": "false"})
+        closed = noted(**{"grove.io/disable-managed-resource-protection": "false"})
         assert isinstance(judged(asked(operation), closed), Denied)
 
     def test_may_touch_what_a_set_left_behind_and_is_told(self, operation: str) -> None:

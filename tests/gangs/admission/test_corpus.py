@@ -20,7 +20,7 @@ from shoal.gangs.topologies import topology_name
 from shoal.kube.admission import FieldProblem, Warn
 from tests.gangs.admission.verdicts import a_binding
 from tests.gangs.builders import typed
-from tests.support.corpus import CORPUS, needs_corpus, upstream_samples
+from tests.support.schemas.corpus import CORPUS, needs_corpus, upstream_samples
 
 EVERYTHING_ON = GangSettings(has_topologies=True, has_mnnvl=True)
 TOPOLOGIES: dict[str, ClusterTopologyBinding] = {

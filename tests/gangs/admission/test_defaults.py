@@ -14,16 +14,7 @@ from shoal.kube.admission import Patched
 from shoal.kube.admission.jsonpatch import apply
 from shoal.kube.admission.wire import AdmissionRequest, GroupVersionResource
 from tests.gangs.admission.verdicts import nothing_there, problems
-from tests.gangs.builders import typed
-
-
-def bare(*cliques: dict[str, Any], **template: Any) -> dict[str, Any]:
-    """A set with nothing but what must be said."""
-    return {"metadata": {"name": "web"}, "spec": {"template": {"cliques": list(cliques) or [a_clique()], **template}}}
-
-
-def a_clique(**spec: Any) -> dict[str, Any]:
-    return {"name": "workers", "spec": {"replicas": 3, "podSpec": {"containers": []}, **spec}}
+from tests.gangs.builders import a_bare_clique, a_bare_set, typed
 
 
 def template_of(body: dict[str, Any]) -> dict[str, Any]:
@@ -32,30 +23,31 @@ def template_of(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def clique_of(**spec: Any) -> dict[str, Any]:
-    found: dict[str, Any] = template_of(bare(a_clique(**spec)))["cliques"][0]["spec"]
+    body = a_bare_set("web", a_bare_clique(**{"replicas": 3, "podSpec": {"containers": []}, **spec}))
+    found: dict[str, Any] = template_of(body)["cliques"][0]["spec"]
     return found
 
 
 def test_the_namespace_is_default() -> None:
-    assert defaulted(typed(bare())).metadata.namespace == "default"
-    elsewhere = {**bare(), "metadata": {"name": "web", "namespace": "team-a"}}
+    assert defaulted(typed(a_bare_set())).metadata.namespace == "default"
+    elsewhere = {**a_bare_set(), "metadata": {"name": "web", "namespace": "team-a"}}
     assert defaulted(typed(elsewhere)).metadata.namespace == "team-a"
 
 
 def test_a_template_gets_what_gangs_need() -> None:
-    template = template_of(bare())
+    template = template_of(a_bare_set())
     assert template["terminationDelay"] == "4h"
     assert template["headlessServiceConfig"] == {"publishNotReadyAddresses": True}
     assert template["cliqueStartupType"] == "CliqueStartupTypeAnyOrder"
 
 
 def test_what_was_said_of_a_template_stays() -> None:
-    said = {
+    said: dict[str, Any] = {
         "terminationDelay": "1m",
         "headlessServiceConfig": {"publishNotReadyAddresses": False},
         "cliqueStartupType": "CliqueStartupTypeInOrder",
     }
-    assert template_of(bare(**said)).items() >= said.items()
+    assert template_of(a_bare_set(**said)).items() >= said.items()
 
 
 CLIQUES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -93,7 +85,7 @@ def test_a_clique(spec: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def test_a_clique_of_no_pods_is_refused_by_its_minimum() -> None:
-    filled = msgspec.to_builtins(defaulted(typed(bare(a_clique(replicas=0)))))
+    filled = msgspec.to_builtins(defaulted(typed(a_bare_set("web", a_bare_clique(replicas=0)))))
     assert problems(filled) == ["spec.template.cliques[0].spec.minAvailable: Invalid value: 0: must be greater than 0"]
 
 
@@ -102,7 +94,7 @@ def test_a_scaling_group_is_there_once_and_scales_from_its_replicas() -> None:
         {"name": "a", "cliqueNames": ["workers"]},
         {"name": "b", "cliqueNames": ["workers"], "replicas": 4, "scaleConfig": {"maxReplicas": 9}},
     ]
-    found = template_of(bare(podCliqueScalingGroups=groups))["podCliqueScalingGroups"]
+    found = template_of(a_bare_set(podCliqueScalingGroups=groups))["podCliqueScalingGroups"]
     assert found == [
         {"name": "a", "cliqueNames": ["workers"], "replicas": 1, "minAvailable": 1},
         {**groups[1], "minAvailable": 1, "scaleConfig": {"minReplicas": 4, "maxReplicas": 9}},
@@ -110,21 +102,20 @@ def test_a_scaling_group_is_there_once_and_scales_from_its_replicas() -> None:
 
 
 def test_done_twice_nothing_more_is_filled_in() -> None:
-    once = defaulted(typed(bare(a_clique(replicas=0), podCliqueScalingGroups=[{"name": "a", "cliqueNames": []}])))
+    once = defaulted(
+        typed(a_bare_set("web", a_bare_clique(replicas=0), podCliqueScalingGroups=[{"name": "a", "cliqueNames": []}]))
+    )
     assert defaulted(once) == once
 
 
 async def test_fields_that_nobody_knows_are_kept() -> None:
     """As API servers send it: a patch that only adds."""
-    body = {
-        "apiVersion": "grove.io/v1alpha1",
-        "kind": "PodCliqueSet",
-        **bare(
-            {"name": "a", "later": 1, "spec": {"replicas": 1, "podSpec": {"containers": [{"name": "x"}]}, "new": {}}},
-            {"name": "b", "spec": {"replicas": 2, "podSpec": {"containers": [], "tomorrow": ["y"]}}},
-            coming="soon",
-        ),
-    }
+    body = a_bare_set(
+        "web",
+        {"name": "a", "later": 1, "spec": {"replicas": 1, "podSpec": {"containers": [{"name": "x"}]}, "new": {}}},
+        {"name": "b", "spec": {"replicas": 2, "podSpec": {"containers": [], "tomorrow": ["y"]}}},
+        coming="soon",
+    )
     [webhook] = [one for one in gang_webhooks(nothing_there(), GangSettings(), Backends(())) if one.kind == "mutating"]
     request = AdmissionRequest(
         uid="1",

@@ -6,8 +6,8 @@ from shoal.api.grove import POD_CLIQUE_SETS, TOPOLOGY_BINDINGS, PodCliqueSet
 from shoal.gangs.admission import Lookups
 from shoal.kube import Informer, Manager
 from tests.gangs.builders import a_set
-from tests.support.cluster_client import requests
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import requests
+from tests.support.clusters.in_process import Cluster
 from tests.support.waiting import eventually
 
 OPEN = {"annotations": {"grove.io/disable-managed-resource-protection": "true"}}

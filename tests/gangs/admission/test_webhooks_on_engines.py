@@ -24,8 +24,8 @@ from shoal.kube.admission.configuration import MUTATING_CONFIGURATIONS, VALIDATI
 from shoal.kube.transport import Request, Response
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_set
 from tests.gangs.manifests import TEST_DEFAULT, TEST_KAI
-from tests.support.cluster_client import client_to, until
-from tests.support.engines import Engine
+from tests.support.clusters.client import client_to, until
+from tests.support.clusters.engines import Engine
 
 OPERATOR, STRANGER = "gangs-operator", "gangs-stranger"
 SETTINGS = GangSettings(has_topologies=True, authorizing=Authorizing(is_enabled=True, operator_user=OPERATOR))
@@ -110,7 +110,7 @@ async def _are_called(cluster: Hooked) -> bool:
         return False
     if not await _is_refused(cluster.admin.create(TOPOLOGIES, a_topology("probe", "rack", "rack"), dry_run=True)):
         return False
-    lost = a_clique("probe", of="nobody")
+    lost = a_managed_clique("probe", of="nobody")
     answer = await _answer(cluster.admin, CLIQUES, lost, cluster.namespace, dryRun="All")
     return "Warning" in answer.headers
 
@@ -133,7 +133,7 @@ async def _answer(
     )
 
 
-def a_clique(name: str, *, of: str = "web") -> dict[str, Any]:
+def a_managed_clique(name: str, *, of: str = "web") -> dict[str, Any]:
     """A PodClique as the operator makes it."""
     labels = {"app.kubernetes.io/managed-by": "grove-operator", "app.kubernetes.io/part-of": of}
     return {
@@ -217,7 +217,7 @@ class TestSets:
 class TestProtection:
     async def test_a_stranger_may_not_touch_what_a_set_has_made_but_its_pods(self, hooked: Hooked) -> None:
         await hooked.post(a_set("web"))
-        clique = a_clique("web-0-workers")
+        clique = a_managed_clique("web-0-workers")
         await hooked.operator.create(CLIQUES, clique, hooked.namespace)
         pod = {"metadata": {**clique["metadata"], "name": "web-0-workers-x"}, "spec": a_pod_spec()}
         await hooked.operator.create(PODS.documents(), pod, hooked.namespace)
@@ -235,7 +235,7 @@ class TestProtection:
         with pytest.raises(Forbidden, match="may not delete"):
             await hooked.stranger.delete(CLIQUES, "web-0-workers", hooked.namespace)
         with pytest.raises(Forbidden, match="may not create"):
-            await hooked.stranger.create(CLIQUES, a_clique("web-0-mine"), hooked.namespace)
+            await hooked.stranger.create(CLIQUES, a_managed_clique("web-0-mine"), hooked.namespace)
         with pytest.raises(Forbidden, match="may not update"):
             await hooked.stranger.merge_patch(PODS, "web-0-workers-x", labels, hooked.namespace)
 
@@ -246,13 +246,13 @@ class TestProtection:
 
     async def test_a_set_can_open_what_it_has_made(self, hooked: Hooked) -> None:
         await hooked.post(a_set("web"))
-        await hooked.operator.create(CLIQUES, a_clique("web-0-workers"), hooked.namespace)
+        await hooked.operator.create(CLIQUES, a_managed_clique("web-0-workers"), hooked.namespace)
         opened = {"metadata": {"annotations": {"grove.io/disable-managed-resource-protection": "true"}}}
         await hooked.admin.merge_patch(SETS, "web", opened, hooked.namespace)
         await hooked.stranger.merge_patch(CLIQUES, "web-0-workers", {"spec": {"replicas": 5}}, hooked.namespace)
         await hooked.stranger.delete(CLIQUES, "web-0-workers", hooked.namespace)
 
     async def test_what_a_set_left_behind_is_free_and_that_is_told(self, hooked: Hooked) -> None:
-        answer = await _answer(hooked.stranger, CLIQUES, a_clique("left"), hooked.namespace)
+        answer = await _answer(hooked.stranger, CLIQUES, a_managed_clique("left"), hooked.namespace)
         assert answer.status == 201
         assert 'part of PodCliqueSet \\"web\\", which is gone' in answer.headers["Warning"]

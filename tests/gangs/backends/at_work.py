@@ -16,9 +16,9 @@ from shoal.gangs.caches import Caches
 from shoal.kube import Manager, Settings, running
 from tests.gangs.backends.builders import a_gang_body
 from tests.gangs.builders import a_set
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import QUICK_PACE, until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import QUICK_PACE, until
+from tests.support.clusters.in_process import Cluster
+from tests.support.waiting.at_rest import at_rest
 
 
 class Gangs:

@@ -13,9 +13,15 @@ from shoal.api.scheduler_grove_io import PodGang
 UID = "6c1e5d2a-0000-4000-8000-000000000001"
 
 
-def a_group(name: str = "web-0-workers", minimum: int = 2, *, pods: int = 0, **packed: str) -> dict[str, Any]:
-    """A group of a gang; ``packed`` is ``required`` or ``preferred`` with the key of a node label."""
-    references = [{"namespace": "default", "name": f"{name}-{index}"} for index in range(pods)]
+def a_group(
+    name: str = "web-0-workers", minimum: int = 2, *, pods: int | Sequence[str] = 0, **packed: str
+) -> dict[str, Any]:
+    """A group of a gang that names so many pods, or these.
+
+    ``packed`` is ``required`` or ``preferred`` with the key of a node label.
+    """
+    named = [f"{name}-{index}" for index in range(pods)] if isinstance(pods, int) else pods
+    references = [{"namespace": "default", "name": pod} for pod in named]
     return {"name": name, "minReplicas": minimum, "podReferences": references, **constrained(**packed)}
 
 
@@ -56,8 +62,13 @@ def a_gang_body(
     }
 
 
-def a_gang(*groups: dict[str, Any], **fields: Any) -> PodGang:
-    """A PodGang as backends read it."""
+def a_gang(
+    *groups: dict[str, Any],
+    metadata: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> PodGang:
+    """A PodGang as controllers read it."""
     body = a_gang_body(*groups, **fields)
-    body["metadata"]["uid"] = UID
-    return msgspec.convert(body, PodGang)
+    identity = {**body["metadata"], "uid": UID, **(metadata or {})}
+    return msgspec.convert({**body, "metadata": identity, "status": status or {}}, PodGang)

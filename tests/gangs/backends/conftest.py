@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.gangs.backends.at_work import Gangs
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
 
 
 @pytest.fixture

@@ -17,10 +17,10 @@ from shoal.kube.admission.configuration import CUSTOM_RESOURCE_DEFINITIONS
 from tests.gangs.backends.at_work import Gangs
 from tests.gangs.backends.builders import a_group
 from tests.gangs.builders import a_clique_template, a_set
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import writes_of
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 SIGS_GROUPS, VOLCANO_GROUPS = scheduling_sigs_k8s_io.POD_GROUPS, scheduling_volcano_sh.POD_GROUPS
 BACKEND = "grove.io/scheduler-backend"

@@ -22,10 +22,10 @@ from shoal.gangs.caches import Caches
 from shoal.kube import Client, HttpTransport, Manager, NotFound, Settings, load_connection, running
 from tests.gangs.backends.builders import a_gang_body, a_group
 from tests.gangs.builders import a_set
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import QUICK_PACE, client_to, until
-from tests.support.in_process_cluster import writes_of
-from tests.support.kube_fixture import StartKube
+from tests.support.clusters.client import QUICK_PACE, client_to, until
+from tests.support.clusters.in_process import writes_of
+from tests.support.clusters.real import StartKube
+from tests.support.waiting.at_rest import at_rest
 
 GATES = "--feature-gates=GenericWorkload=true,GangScheduling=true"
 FLAGS = {

@@ -12,7 +12,7 @@ from shoal.gangs import plan
 from shoal.gangs.claims import clique_claims, replica_claims, set_claims, with_claims
 from shoal.gangs.plan import PlannedClique
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_scaling_group_template, a_set, typed
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
 
 BOTH = [{"name": "net", "scope": "AllReplicas"}, {"name": "disk", "scope": "PerReplica"}]
 

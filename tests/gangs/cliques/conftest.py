@@ -21,8 +21,8 @@ from shoal.gangs.plan import PlannedClique, PlannedGang, base_gang
 from shoal.gangs.settings import GangSettings
 from shoal.kube import Manager
 from tests.gangs.cliques.builders import clique_body, gang_body
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 WORKERS = "web-0-workers"
 """The clique that most tests are about."""

@@ -17,11 +17,11 @@ from shoal.kube import Manager
 from shoal.kube.transport import Request
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_scaling_group_template, a_set
 from tests.gangs.cliques.conftest import WORKERS, Workload, at_work, cliques, indexes, is_gated, pod_names, running
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.faults import FaultyTransport, behind
-from tests.support.in_process_cluster import Cluster, errors_of, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.faults import FaultyTransport, behind
+from tests.support.clusters.in_process import Cluster, errors_of, writes_of
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 SELECTIVE = GangSettings(pod_selector=f"{names.MANAGED_BY_LABEL}={names.MANAGER}")
 

@@ -7,8 +7,7 @@ import pytest
 
 from shoal.api.grove import PodCliqueScalingGroup, names
 from shoal.gangs.cliques.membership import is_wanted, own_pods, planned_clique
-from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set, typed
-from tests.gangs.cliques.builders import a_clique, a_pod
+from tests.gangs.builders import a_clique, a_clique_pod, a_clique_template, a_scaling_group_template, a_set, typed
 
 PCS = typed(
     a_set(
@@ -45,8 +44,8 @@ def test_a_clique_is_found_by_its_labels(name: str, labels: dict[str, str], temp
 
 
 def test_pods_of_an_earlier_clique_of_the_name_are_not_its_own() -> None:
-    stranger = a_pod("b", ownerReferences=[])
-    assert own_pods(a_clique(), [a_pod("a"), stranger]) == [a_pod("a")]
+    stranger = a_clique_pod("b", ownerReferences=[])
+    assert own_pods(a_clique(), [a_clique_pod("a"), stranger]) == [a_clique_pod("a")]
 
 
 SCALED = {names.SCALING_GROUP_LABEL: "web-0-b", names.SCALING_GROUP_REPLICA_LABEL: "2", names.BASE_GANG_LABEL: "web-0"}

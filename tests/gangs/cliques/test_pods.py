@@ -13,7 +13,7 @@ from shoal.gangs.cliques.pods import Mould, wanted_pod
 from shoal.gangs.plan import group_cliques, standalone_cliques
 from shoal.gangs.settings import GangSettings
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_scaling_group_template, a_set, typed
-from tests.gangs.cliques.builders import a_gang, clique_body
+from tests.gangs.cliques.builders import a_naming_gang, clique_body
 
 OURS = [
     "GROVE_PCS_NAME",
@@ -34,7 +34,7 @@ def a_mould(pcs_body: dict[str, Any], *, clique: int = 0, backend: str = "kai", 
         pcs=pcs,
         clique=msgspec.convert(clique_body(pcs, planned), PodClique),
         planned=planned,
-        gang=a_gang(planned.gang, {planned.name: []}, backend=backend),
+        gang=a_naming_gang({planned.name: []}, name=planned.gang, backend=backend),
         backends=Backends(built_in()),
         settings=GangSettings(start_image="start:1"),
     )

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from shoal.api.core import Pod, is_ready
 from shoal.api.grove import PodCliqueUpdate, PodsToUpdate
 from shoal.gangs.cliques.rolling import Step, Turn, is_open, next_step, next_update
-from tests.gangs.cliques.builders import START, a_clique, a_pod
+from tests.gangs.builders import START, a_clique, a_clique_pod
 
 LATER = START + timedelta(minutes=1)
 
 
 def old(name: str, *, ready: bool = True, **more: Any) -> Pod:
-    return a_pod(name, hash="old", node="n", ready=ready, **more)
+    return a_clique_pod(name, hash="old", node="n", ready=ready, **more)
 
 
 def new(name: str, *, ready: bool = True, **more: Any) -> Pod:
-    return a_pod(name, hash="new", node="n", ready=ready, **more)
+    return a_clique_pod(name, hash="new", node="n", ready=ready, **more)
 
 
 def chosen(current: str, *completed: str) -> PodsToUpdate:
@@ -100,7 +100,7 @@ def test_a_step_never_takes_ready_pods_below_the_minimum_but_for_one(
     found: list[tuple[bool, bool, bool]], minimum: int, names: list[str]
 ) -> None:
     pods = [
-        a_pod(f"p{n}", hash="new" if is_new else "old", ready=ready, going=going)
+        a_clique_pod(f"p{n}", hash="new" if is_new else "old", ready=ready, going=going)
         for n, (is_new, ready, going) in enumerate(found)
     ]
     selected = PodsToUpdate(current=names[0], completed=names[1:]) if names else None

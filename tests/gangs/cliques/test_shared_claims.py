@@ -8,9 +8,9 @@ from shoal.api.grove import POD_CLIQUES
 from shoal.api.resource_k8s_io import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from tests.gangs.builders import a_clique_template, a_set
 from tests.gangs.cliques.conftest import WORKERS, Workload, at_work, indexes
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, errors_of, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, errors_of, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 DEVICES = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
 

@@ -22,7 +22,7 @@ from shoal.api.grove import (
 from shoal.api.meta import Condition, find_condition, format_time
 from shoal.gangs.cliques.gates import GANG_INCOMPLETE, Gating
 from shoal.gangs.cliques.status import Reached, has_lost_all, is_urgent, wanted_status
-from tests.gangs.cliques.builders import START, a_clique, a_pod
+from tests.gangs.builders import START, a_clique, a_clique_pod
 
 LATER = START + timedelta(minutes=1)
 CRASHED = {"name": "main", "lastState": {"terminated": {"exitCode": 1}}}
@@ -64,7 +64,7 @@ def answer(status: PodCliqueStatus, question: str) -> tuple[str, str]:
 
 
 def running(name: str, **more: Any) -> Pod:
-    return a_pod(name, node="n", **more)
+    return a_clique_pod(name, node="n", **more)
 
 
 def test_pods_are_counted_by_what_they_are() -> None:
@@ -72,8 +72,8 @@ def test_pods_are_counted_by_what_they_are() -> None:
         [
             running("a", ready=True),
             running("b", hash="old"),
-            a_pod("c", gated=True),
-            a_pod("d"),
+            a_clique_pod("c", gated=True),
+            a_clique_pod("d"),
             running("e", ready=True, going=True),
         ]
     )
@@ -97,7 +97,7 @@ def test_updated_pods_have_the_target_template(
     update: PodCliqueUpdate | None, label: str, current: str, updated: int
 ) -> None:
     clique = a_clique(hash=label, status={"currentPodTemplateHash": current})
-    pods = [a_pod("a", hash="old"), a_pod("b", hash="old"), a_pod("c", hash="new")]
+    pods = [a_clique_pod("a", hash="old"), a_clique_pod("b", hash="old"), a_clique_pod("c", hash="new")]
     assert told(pods, clique, update=update).updated_replicas == updated
 
 
@@ -235,13 +235,15 @@ def test_conditions_of_others_stay() -> None:
 @pytest.mark.parametrize(
     ("pods", "update", "generation", "expected"),
     [
-        pytest.param([a_pod("a"), a_pod("b")], None, "g2", ("new", "g2"), id="a member, all pods new"),
-        pytest.param([a_pod("a"), a_pod("b", hash="old")], None, "g2", ("was", "g1"), id="one pod is old"),
-        pytest.param([a_pod("a")], None, "", ("was", "g1"), id="a member that waits to be recreated"),
-        pytest.param([a_pod("a")], an_update(), "g2", ("new", "g2"), id="after its update"),
-        pytest.param([a_pod("a")], an_update(ended=False), "g2", ("was", "g1"), id="during its update"),
+        pytest.param([a_clique_pod("a"), a_clique_pod("b")], None, "g2", ("new", "g2"), id="a member, all pods new"),
         pytest.param(
-            [a_pod("a", hash="old")],
+            [a_clique_pod("a"), a_clique_pod("b", hash="old")], None, "g2", ("was", "g1"), id="one pod is old"
+        ),
+        pytest.param([a_clique_pod("a")], None, "", ("was", "g1"), id="a member that waits to be recreated"),
+        pytest.param([a_clique_pod("a")], an_update(), "g2", ("new", "g2"), id="after its update"),
+        pytest.param([a_clique_pod("a")], an_update(ended=False), "g2", ("was", "g1"), id="during its update"),
+        pytest.param(
+            [a_clique_pod("a", hash="old")],
             an_update(template="old", generation="g1"),
             "g2",
             ("old", "g1"),

@@ -8,9 +8,9 @@ from shoal.api.grove import POD_CLIQUES
 from shoal.gangs.plan import standalone_cliques
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_set
 from tests.gangs.cliques.conftest import WORKERS, Workload, at_work, indexes, is_gated, pod_names, running
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
+from tests.support.waiting.at_rest import at_rest
 
 
 def a_web(image: str, replicas: int, **more: Any) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from shoal.api.grove import PodCliqueSet, PodCliqueSetUpdate, ReplicaUpdate
 from shoal.api.scheduler_grove_io import PodGang
 from shoal.gangs.cliques import wakes
 from shoal.kube import Change
-from tests.gangs.builders import a_set, typed
-from tests.gangs.cliques.builders import CLIQUE, a_clique, a_gang, a_pod
+from tests.gangs.builders import CLIQUE, a_clique, a_clique_pod, a_set, typed
+from tests.gangs.cliques.builders import a_naming_gang
 
 OTHER_OWNER = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "name": CLIQUE, "uid": "u2", "controller": True}
 
@@ -52,16 +52,16 @@ def ended(code: int) -> dict[str, Any]:
     ],
 )
 def test_a_pod_wakes_its_clique(before: dict[str, Any], after: dict[str, Any], expected: bool) -> None:
-    assert wakes.pod_concerns(Change(a_pod(**before), a_pod(**after))) is expected
+    assert wakes.pod_concerns(Change(a_clique_pod(**before), a_clique_pod(**after))) is expected
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        pytest.param(Change(None, a_pod(gated=True)), False, id="it was just made, and counted then"),
-        pytest.param(Change(None, a_pod(gated=True), is_resync=True), True, id="it is seen for the first time"),
-        pytest.param(Change(None, a_pod()), True, id="one that nobody of us has made"),
-        pytest.param(Change(a_pod(gated=True), None), True, id="it is gone"),
+        pytest.param(Change(None, a_clique_pod(gated=True)), False, id="it was just made, and counted then"),
+        pytest.param(Change(None, a_clique_pod(gated=True), is_resync=True), True, id="it is seen for the first time"),
+        pytest.param(Change(None, a_clique_pod()), True, id="one that nobody of us has made"),
+        pytest.param(Change(a_clique_pod(gated=True), None), True, id="it is gone"),
     ],
 )
 def test_a_pod_that_comes_or_goes_wakes_its_clique(change: Change[Pod], expected: bool) -> None:
@@ -72,28 +72,31 @@ def a_changed_gang(gang: PodGang, **metadata: Any) -> PodGang:
     return msgspec.structs.replace(gang, metadata=msgspec.structs.replace(gang.metadata, **metadata))
 
 
-COMPLETE = a_gang(groups={CLIQUE: ["a"]})
-INCOMPLETE = a_gang(groups={CLIQUE: ["a"]}, initialized=False)
+COMPLETE = a_naming_gang({CLIQUE: ["a"]})
+INCOMPLETE = a_naming_gang({CLIQUE: ["a"]}, initialized=False)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param(COMPLETE, a_gang(groups={CLIQUE: ["a"]}, uid="u2"), True, id="it is another one"),
+        pytest.param(COMPLETE, a_naming_gang({CLIQUE: ["a"]}, uid="u2"), True, id="it is another one"),
         pytest.param(
-            COMPLETE, a_changed_gang(COMPLETE, owner_references=a_pod().metadata.owner_references), True, id="owner"
+            COMPLETE,
+            a_changed_gang(COMPLETE, owner_references=a_clique_pod().metadata.owner_references),
+            True,
+            id="owner",
         ),
         pytest.param(
             COMPLETE,
-            a_changed_gang(COMPLETE, deletion_timestamp=a_pod().metadata.creation_timestamp),
+            a_changed_gang(COMPLETE, deletion_timestamp=a_clique_pod().metadata.creation_timestamp),
             True,
             id="it goes",
         ),
-        pytest.param(COMPLETE, a_gang(groups={CLIQUE: ["a"]}, backend="default"), True, id="it has another scheduler"),
+        pytest.param(COMPLETE, a_naming_gang({CLIQUE: ["a"]}, backend="default"), True, id="it has another scheduler"),
         pytest.param(INCOMPLETE, COMPLETE, True, id="it is complete"),
-        pytest.param(COMPLETE, a_gang(groups={CLIQUE: ["a", "b"]}), True, id="it names another pod"),
+        pytest.param(COMPLETE, a_naming_gang({CLIQUE: ["a", "b"]}), True, id="it names another pod"),
         pytest.param(
-            INCOMPLETE, a_gang(groups={CLIQUE: ["b"]}, initialized=False), False, id="named before it is complete"
+            INCOMPLETE, a_naming_gang({CLIQUE: ["b"]}, initialized=False), False, id="named before it is complete"
         ),
         pytest.param(COMPLETE, a_changed_gang(COMPLETE, resource_version="8"), False, id="nothing but its version"),
     ],

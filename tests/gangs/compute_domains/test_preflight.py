@@ -6,8 +6,8 @@ import pytest
 
 from shoal.gangs.compute_domains import NoComputeDomains, check_compute_domains
 from shoal.gangs.settings import GangSettings
-from tests.support.cluster_client import install, until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import install, until
+from tests.support.clusters.in_process import Cluster
 
 ON = GangSettings(has_mnnvl=True)
 

@@ -15,8 +15,8 @@ from shoal.gangs.hashes import generation_hash
 from shoal.gangs.settings import GangSettings
 from shoal.kube import Manager
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_scaling_group_template, a_set
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 GROUP = "web-0-model"
 WELL, BROKEN, PENDING = "well", "broken", "pending"

@@ -11,9 +11,9 @@ from shoal.api.grove import POD_CLIQUE_SETS, POD_CLIQUES, SCALING_GROUPS, names
 from shoal.api.resource_k8s_io import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from tests.gangs.builders import a_pod_spec
 from tests.gangs.groups.stage import BROKEN, GROUP, PENDING, Stage, controller, replica, replicas
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, errors_of, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, errors_of, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 
 @pytest.fixture

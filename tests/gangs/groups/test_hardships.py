@@ -12,11 +12,11 @@ from shoal.kube import Manager
 from shoal.kube import running as running_manager
 from shoal.kube.transport import Request, Response
 from tests.gangs.groups.stage import BROKEN, Stage, controller, replica, replicas
-from tests.support.at_rest import at_rest
-from tests.support.faults import FaultyTransport, behind
-from tests.support.in_process_cluster import Cluster
-from tests.support.scripted import status
+from tests.support.clusters.faults import FaultyTransport, behind
+from tests.support.clusters.in_process import Cluster
+from tests.support.network.scripted import status
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 LEADER = "web-0-model-0-leader"
 

@@ -17,8 +17,8 @@ from shoal.gangs.caches import Caches
 from shoal.gangs.podgangs import add_podgangs
 from shoal.gangs.settings import GangSettings
 from shoal.kube import Manager
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 BACKENDS = Backends(built_in())
 

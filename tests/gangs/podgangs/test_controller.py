@@ -27,10 +27,10 @@ from tests.gangs.podgangs.actors import (
     references,
     set_pod,
 )
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 
 async def a_whole_gang(cluster: Cluster, **fields: Any) -> tuple[Workload, list[str]]:
@@ -92,7 +92,9 @@ async def test_what_is_there_of_a_gang_is_shown_though_the_rest_never_comes(clus
     async with cluster.controllers(podgangs()):
         [clique] = (await workload.make_cliques()).values()
         [only] = await workload.make_pods(clique, 1)
-        gang = await workload.gang_when("web-0", lambda gang: references(gang) == {"web-0-a": [only]})
+        gang = await workload.gang_when(
+            "web-0", lambda gang: references(gang) == {"web-0-a": [only]} and "Initialized" in answers(gang)
+        )
         assert answers(gang)["Initialized"] == "False"
 
 

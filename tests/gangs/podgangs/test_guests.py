@@ -24,14 +24,15 @@ from shoal.gangs.podgangs.guests import hospitality
 from shoal.gangs.settings import GangSettings
 from shoal.kube import Manager
 from tests.gangs.podgangs.actors import answers, is_initialized, podgangs, references, set_pod
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 BACKENDS = Backends(built_in(), served=lambda: frozenset({WORKLOADS_V1ALPHA1.documents()}))
 
 
-def a_gang(
+def a_guest_gang(
     *, scheduler: str | None = "volcano", groups: dict[str, int] | None = None, labels: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """A gang of somebody's, of two workers and a leader that nobody waits for."""
@@ -45,11 +46,10 @@ def a_gang(
     }
 
 
-async def a_pod(cluster: Cluster, name: str, *, group: str = "work-node", is_gated: bool = False) -> None:
+async def make_pod(cluster: Cluster, name: str, *, group: str = "work-node", is_gated: bool = False) -> None:
     labels = {"grove.io/podgang": "work", "grove.io/podclique": group}
     gates = [{"name": "grove.io/podgang-pending-creation"}, {"name": "acme/other"}] if is_gated else []
-    spec = {"containers": [{"name": "main", "image": "busybox"}], "schedulingGates": gates}
-    await cluster.make(PODS, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+    await cluster.make(PODS, pod_manifest(name, labels=labels, schedulingGates=gates))
 
 
 async def gang_when(cluster: Cluster, holds: Any) -> dict[str, Any]:
@@ -114,7 +114,7 @@ CARRIED: dict[str, tuple[str, str, PodFields]] = {
 
 @pytest.mark.parametrize(("backend", "scheduler", "fields"), CARRIED.values(), ids=CARRIED)
 def test_what_pods_carry_for_each_scheduler(backend: str, scheduler: str, fields: PodFields) -> None:
-    body = a_gang(scheduler=scheduler, groups={"work-node": 2})
+    body = a_guest_gang(scheduler=scheduler, groups={"work-node": 2})
     gang = msgspec.convert({**body, "metadata": {**body["metadata"], "uid": "u"}}, PodGang)
     given = hospitality(gang, BACKENDS, "kai-scheduler")
     assert given.labels == {"grove.io/scheduler-backend": backend}
@@ -126,7 +126,7 @@ def test_words_of_somebody_else_are_none() -> None:
 
 
 async def test_a_gang_is_told_what_its_pods_carry_before_there_are_any(cluster: Cluster) -> None:
-    await cluster.make(POD_GANGS, a_gang())
+    await cluster.make(POD_GANGS, a_guest_gang())
     async with cluster.controllers(podgangs()) as manager:
         gang = await gang_when(cluster, carried)
         assert set(carried(gang)) == {"work-node", "work-leader"}
@@ -134,19 +134,19 @@ async def test_a_gang_is_told_what_its_pods_carry_before_there_are_any(cluster: 
         await gang_when(cluster, answers)
         await at_rest(manager)
         before = writes_of(manager)
-        await asyncio.sleep(1)  # as long as anything here waits
+        await asyncio.sleep(0.3)  # longer than anything here waits
         await at_rest(manager)
         assert writes_of(manager) == before
 
 
 async def test_its_pods_are_named_and_it_is_told_how_far_it_is(cluster: Cluster) -> None:
-    await cluster.make(POD_GANGS, a_gang())
+    await cluster.make(POD_GANGS, a_guest_gang())
     async with cluster.controllers(podgangs()):
-        await a_pod(cluster, "node-0")
-        await a_pod(cluster, "other", group="unheard-of")
+        await make_pod(cluster, "node-0")
+        await make_pod(cluster, "other", group="unheard-of")
         gang = await gang_when(cluster, lambda gang: references(gang)["work-node"] == ["node-0"])
         assert not is_initialized(gang)
-        await a_pod(cluster, "node-1")
+        await make_pod(cluster, "node-1")
         gang = await gang_when(cluster, is_initialized)
         assert references(gang) == {"work-node": ["node-0", "node-1"], "work-leader": []}
         for name in ("node-0", "node-1"):
@@ -155,15 +155,15 @@ async def test_its_pods_are_named_and_it_is_told_how_far_it_is(cluster: Cluster)
         for name in ("node-0", "node-1"):
             ended = {"phase": "Succeeded", "conditions": [{"type": "PodScheduled", "status": "True"}]}
             await cluster.set_status(PODS, name, ended)
-        await a_pod(cluster, "leader", group="work-leader")
+        await make_pod(cluster, "leader", group="work-leader")
         gang = await gang_when(cluster, lambda gang: references(gang)["work-leader"] == ["leader"])
         assert (gang["status"]["phase"], answers(gang)["Unhealthy"]) == ("Running", "False")
 
 
 async def test_gates_are_lifted_once_the_gang_is_whole_with_what_its_scheduler_needs(cluster: Cluster) -> None:
-    await cluster.make(POD_GANGS, a_gang())
+    await cluster.make(POD_GANGS, a_guest_gang())
     async with cluster.controllers(podgangs()) as manager:
-        await a_pod(cluster, "node-0", is_gated=True)
+        await make_pod(cluster, "node-0", is_gated=True)
 
         async def is_marked() -> bool:
             pod = await cluster.read(PODS, "node-0")
@@ -175,7 +175,7 @@ async def test_gates_are_lifted_once_the_gang_is_whole_with_what_its_scheduler_n
         pod = await cluster.read(PODS, "node-0")
         assert pod is not None
         assert len(pod["spec"]["schedulingGates"]) == 2
-        await a_pod(cluster, "node-1", is_gated=True)
+        await make_pod(cluster, "node-1", is_gated=True)
 
         async def are_free() -> bool:
             pods = [await cluster.read(PODS, name) for name in ("node-0", "node-1")]
@@ -186,12 +186,12 @@ async def test_gates_are_lifted_once_the_gang_is_whole_with_what_its_scheduler_n
 
 async def test_pods_of_a_gang_that_is_made_anew_are_marked_anew(cluster: Cluster) -> None:
     """KAI's group has the gang's uid in its name."""
-    await cluster.make(POD_GANGS, a_gang(scheduler="kai-scheduler", groups={"work-node": 1}))
+    await cluster.make(POD_GANGS, a_guest_gang(scheduler="kai-scheduler", groups={"work-node": 1}))
     async with cluster.controllers(podgangs()):
-        await a_pod(cluster, "node-0")
+        await make_pod(cluster, "node-0")
         await gang_when(cluster, is_initialized)
         await cluster.client.delete(POD_GANGS, "work", "default")
-        again = await cluster.make(POD_GANGS, a_gang(scheduler="kai-scheduler", groups={"work-node": 1}))
+        again = await cluster.make(POD_GANGS, a_guest_gang(scheduler="kai-scheduler", groups={"work-node": 1}))
 
         async def is_so() -> bool:
             pod = await cluster.read(PODS, "node-0")
@@ -203,7 +203,7 @@ async def test_pods_of_a_gang_that_is_made_anew_are_marked_anew(cluster: Cluster
 
 @pytest.mark.parametrize(
     "gang",
-    [a_gang(scheduler=None), a_gang(labels={"app.kubernetes.io/managed-by": "grove-operator"})],
+    [a_guest_gang(scheduler=None), a_guest_gang(labels={"app.kubernetes.io/managed-by": "grove-operator"})],
     ids=["mute", "set"],
 )
 async def test_a_gang_that_does_not_ask_is_left_alone(cluster: Cluster, gang: dict[str, Any]) -> None:
@@ -222,7 +222,7 @@ async def test_its_scheduler_is_told(cluster: Cluster) -> None:
         add_backends(manager, caches, backends, look_again=0.05, good_news=0.05)
 
     await define(cluster.client, scheduling_volcano_sh.DEFINITIONS)
-    body = a_gang(groups={"work-node": 2}, labels={"kai.scheduler/queue": "team-a"})
+    body = a_guest_gang(groups={"work-node": 2}, labels={"kai.scheduler/queue": "team-a"})
     await cluster.make(POD_GANGS, body)
     async with cluster.controllers(whole):
         group = await until(lambda: cluster.read(VOLCANO_GROUPS, "work"), within=30)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 import pytest
 
 from shoal.api.core import Pod
 from shoal.api.grove import PodClique
 from shoal.gangs.plan import base_gang
 from shoal.gangs.podgangs.membership import members_of, wanted_gang
-from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set, typed
+from tests.gangs.builders import a_clique, a_clique_pod, a_clique_template, a_scaling_group_template, a_set, typed
 
 PCS = typed(
     a_set(
@@ -22,26 +19,6 @@ PCS = typed(
         groups=[a_scaling_group_template("grp", ["p"], 4, min_available=2)],
     )
 )
-
-
-def a_clique(name: str, replicas: int, *, uid: str = "", **metadata: Any) -> PodClique:
-    return msgspec.convert(
-        {"metadata": {"name": name, "uid": uid or f"uid-{name}", **metadata}, "spec": {"replicas": replicas}}, PodClique
-    )
-
-
-def a_pod(name: str, clique: str, *, owner: str = "", **metadata: Any) -> Pod:
-    reference = {"apiVersion": "grove.io/v1alpha1", "kind": "PodClique", "name": clique, "controller": True}
-    body = {
-        "metadata": {
-            "name": name,
-            "namespace": "default",
-            "labels": {"grove.io/podclique": clique},
-            "ownerReferences": [{**reference, "uid": owner or f"uid-{clique}"}],
-            **metadata,
-        }
-    }
-    return msgspec.convert(body, Pod)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +80,11 @@ def test_labels_of_a_scaling_groups_replica(group: str, replica: str, live: int 
 
 GANG = base_gang(typed(a_set("web", a_clique_template("b", 1), a_clique_template("a", 2))), 0)
 CLIQUES = [a_clique("web-0-b", 1), a_clique("web-0-a", 2)]
-PODS = [a_pod("b-1", "web-0-b"), a_pod("a-2", "web-0-a"), a_pod("a-1", "web-0-a")]
-GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+PODS = [
+    a_clique_pod("b-1", clique="web-0-b"),
+    a_clique_pod("a-2", clique="web-0-a"),
+    a_clique_pod("a-1", clique="web-0-a"),
+]
 
 
 def test_pods_are_by_name_in_the_plans_order_of_cliques() -> None:
@@ -117,13 +97,13 @@ def test_pods_are_by_name_in_the_plans_order_of_cliques() -> None:
 @pytest.mark.parametrize(
     ("cliques", "pods", "is_complete", "count"),
     [
-        (CLIQUES, [*PODS, a_pod("a-3", "web-0-a")], True, 4),
+        (CLIQUES, [*PODS, a_clique_pod("a-3", clique="web-0-a")], True, 4),
         (CLIQUES, PODS[:2], False, 2),
         (CLIQUES[:1], PODS, False, 1),
-        ([CLIQUES[0], a_clique("web-0-a", 2, **GOING)], PODS, False, 1),
-        (CLIQUES, [*PODS[:2], a_pod("a-1", "web-0-a", **GOING)], False, 2),
+        ([CLIQUES[0], a_clique("web-0-a", 2, deletionTimestamp="2026-01-01T00:00:00Z")], PODS, False, 1),
+        (CLIQUES, [*PODS[:2], a_clique_pod("a-1", clique="web-0-a", going=True)], False, 2),
         ([CLIQUES[0], a_clique("web-0-a", 2, uid="the next one")], PODS, False, 1),
-        (CLIQUES, [*PODS, a_pod("x", "elsewhere")], True, 3),
+        (CLIQUES, [*PODS, a_clique_pod("x", clique="elsewhere")], True, 3),
         ([CLIQUES[0], a_clique("web-0-a", 0)], PODS[:1], True, 1),
     ],
     ids=[

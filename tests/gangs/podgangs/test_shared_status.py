@@ -19,8 +19,8 @@ from shoal.gangs.settings import GangSettings
 from shoal.kube import Conflict, EventType, Manager
 from tests.gangs.builders import a_clique_template, a_set
 from tests.gangs.podgangs.actors import Workload, answers, is_initialized, set_pod
-from tests.support.at_rest import at_rest
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
+from tests.support.waiting.at_rest import at_rest
 
 SAID = 40
 

@@ -8,10 +8,10 @@ from shoal.api.scheduler_grove_io import POD_GANGS, PodGang
 from shoal.kube import Manager
 from tests.gangs.builders import a_clique_template, a_set
 from tests.gangs.podgangs.actors import Workload, is_initialized, podgangs, references
-from tests.support.at_rest import at_rest
-from tests.support.faults import behind
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.faults import behind
+from tests.support.clusters.in_process import Cluster
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 
 async def a_whole_gang(cluster: Cluster) -> Workload:

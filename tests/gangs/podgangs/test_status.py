@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import msgspec
 import pytest
 
 from shoal.api.core import Pod
@@ -14,23 +13,20 @@ from shoal.gangs.plan import base_gang
 from shoal.gangs.podgangs.membership import Members, References
 from shoal.gangs.podgangs.status import GangSeen, status_of
 from tests.gangs.builders import a_clique_template, a_set, typed
+from tests.support.builders.pods import a_pod
 
 GANG = base_gang(typed(a_set("web", a_clique_template("a", 2, min_available=1), a_clique_template("b", 1))), 0)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def a_pod(name: str) -> Pod:
-    """A pod whose name says how it is: ``s`` has a node, ``r`` is ready too."""
-    state = name[-1]
-    conditions = [
-        {"type": "PodScheduled", "status": "True" if state in "sr" else "False"},
-        {"type": "Ready", "status": "True" if state == "r" else "False"},
-    ]
-    return msgspec.convert({"metadata": {"name": name, "namespace": "n"}, "status": {"conditions": conditions}}, Pod)
-
-
 def members(a: str, b: str, *, is_complete: bool = True) -> Members:
-    pods = {"web-0-a": [a_pod(name) for name in a.split()], "web-0-b": [a_pod(name) for name in b.split()]}
+    """Pods of two cliques, whose names say how they are: ``s`` has a node, ``r`` is ready too."""
+
+    def named(name: str) -> Pod:
+        answers = {"PodScheduled": str(name[-1] in "sr"), "Ready": str(name[-1] == "r")}
+        return a_pod(name, namespace="n", conditions=answers)
+
+    pods = {"web-0-a": [named(name) for name in a.split()], "web-0-b": [named(name) for name in b.split()]}
     return Members(pods=pods, is_complete=is_complete)
 
 

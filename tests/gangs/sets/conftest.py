@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.gangs.sets.running_sets import Running
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from shoal.gangs.caches import Caches
 from shoal.gangs.sets import add_sets
 from shoal.gangs.settings import GangSettings
 from shoal.kube import Manager, NotFound
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
+from tests.support.waiting.at_rest import at_rest
 
 Content = dict[str, Any]
 

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from shoal.api.grove import DEFINITIONS, POD_CLIQUES, SCALING_GROUPS
 from shoal.api.scheduler_grove_io import DEFINITIONS as GANG_DEFINITIONS
-from shoal.cli.processes.api import define
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
 from tests.gangs.sets.running_sets import Running
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import in_process_cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import in_process_cluster
 
 FRONT, MODEL = (POD_CLIQUES, "web-0-front"), (SCALING_GROUPS, "web-0-model")
 COUNT = st.integers(1, 9)
@@ -47,8 +46,7 @@ async def _happens(folder: Path, steps: list[tuple[str, int]]) -> None:
         a_clique_template("worker", 1),
         groups=[a_scaling_group_template("model", ["worker"], 2)],
     )
-    async with in_process_cluster(folder / "server") as cluster:
-        await define(cluster.client, (*DEFINITIONS, *GANG_DEFINITIONS))
+    async with in_process_cluster(folder / "server", (*DEFINITIONS, *GANG_DEFINITIONS)) as cluster:
         running = Running(cluster, folder)
         async with running.surroundings():
             async with running.sets():

@@ -18,7 +18,7 @@ from shoal.kube import Key
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_scaling_group_template, a_set, typed
 
 
-def a_clique(template: dict[str, Any], **of_set: Any) -> dict[str, Any]:
+def clique_made_of(template: dict[str, Any], **of_set: Any) -> dict[str, Any]:
     pcs = typed(a_set("web", template, **of_set))
     return standalone_clique(pcs, standalone_cliques(pcs, 1)[0])
 
@@ -27,7 +27,7 @@ def test_a_clique_has_the_templates_labels_under_those_of_grove() -> None:
     theirs = {"team": "a", "app.kubernetes.io/part-of": "mine", "grove.io/podgang": "mine"}
     template = a_clique_template("front", labels=theirs)
     word = template_hash(typed(a_set("web", template)).spec.template.cliques[0], "")
-    assert a_clique(template)["metadata"]["labels"] == {
+    assert clique_made_of(template)["metadata"]["labels"] == {
         "team": "a",
         "app.kubernetes.io/managed-by": "grove-operator",
         "app.kubernetes.io/part-of": "web",
@@ -41,8 +41,8 @@ def test_a_clique_has_the_templates_labels_under_those_of_grove() -> None:
 
 def test_a_clique_has_the_templates_annotations_less_the_topology() -> None:
     template = a_clique_template("front", annotations={"grove.io/topology-name": "t", "note": "kept"})
-    assert a_clique(template)["metadata"]["annotations"] == {"note": "kept"}
-    assert "annotations" not in a_clique(a_clique_template("front"))["metadata"]
+    assert clique_made_of(template)["metadata"]["annotations"] == {"note": "kept"}
+    assert "annotations" not in clique_made_of(a_clique_template("front"))["metadata"]
 
 
 def test_a_clique_says_after_whom_it_starts_by_full_names_and_leaves_its_replicas_alone() -> None:
@@ -71,7 +71,7 @@ def test_a_clique_says_after_whom_it_starts_by_full_names_and_leaves_its_replica
 def test_a_clique_without_a_role_is_called_by_its_own_name() -> None:
     template = a_clique_template("front")
     del template["spec"]["roleName"]
-    assert a_clique(template)["spec"]["roleName"] == "front"
+    assert clique_made_of(template)["spec"]["roleName"] == "front"
 
 
 @pytest.mark.parametrize(

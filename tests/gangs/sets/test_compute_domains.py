@@ -9,7 +9,7 @@ from shoal.api.resource_nvidia_com import COMPUTE_DOMAINS
 from shoal.gangs.settings import GangSettings
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_set
 from tests.gangs.sets.running_sets import Running
-from tests.support.cluster_client import install, until
+from tests.support.clusters.client import install, until
 
 DEFINITION = {
     "metadata": {"name": COMPUTE_DOMAINS.full_name},

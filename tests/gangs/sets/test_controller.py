@@ -16,8 +16,8 @@ from shoal.api.resource_k8s_io import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS
 from shoal.gangs.settings import GangSettings
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set
 from tests.gangs.sets.running_sets import Running, looks
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 
 def with_group(replicas: int = 1, **more: Any) -> dict[str, Any]:

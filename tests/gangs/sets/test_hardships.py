@@ -24,10 +24,10 @@ from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_
 from tests.gangs.sets.running_sets import Running
 from tests.gangs.sets.test_compute_domains import DEFINITION, MNNVL
 from tests.gangs.sets.test_controller import condition
-from tests.support.cluster_client import install, until
-from tests.support.faults import Fault, FaultyTransport, behind
-from tests.support.in_process_cluster import Cluster, writes_of
-from tests.support.scripted import status
+from tests.support.clusters.client import install, until
+from tests.support.clusters.faults import Fault, FaultyTransport, behind
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.network.scripted import status
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ from shoal.api.core import EVENTS, SERVICES
 from shoal.api.grove import POD_CLIQUES, SCALING_GROUPS
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_scaling_group_template, a_set
 from tests.gangs.sets.running_sets import Running, looks
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import writes_of
 
 SCALING = {"minReplicas": 1, "maxReplicas": 9}
 

@@ -16,6 +16,7 @@ from shoal.gangs.hashes import generation_hash, template_hash
 from shoal.gangs.last_errors import GangError
 from shoal.gangs.replicas import ReplicaSeen
 from shoal.gangs.sets.status import DETAILED, SetSeen, gang_statuses, status_of
+from tests.gangs.backends.builders import a_gang
 from tests.gangs.builders import a_clique_template, a_pod_spec, a_scaling_group_template, a_set, typed
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -72,11 +73,11 @@ def a_replica(
     )
 
 
-def a_gang(name: str, replica: int = 0, *, initialized: str = "True", **metadata: Any) -> PodGang:
+def gang_named(name: str, replica: int = 0, *, initialized: str = "True", **metadata: Any) -> PodGang:
     labels = {"grove.io/podcliqueset-replica-index": str(replica), **metadata.pop("labels", {})}
     condition = {"type": "Initialized", "status": initialized, "reason": "", "message": ""}
     status = {"phase": "Running", "conditions": [condition]}
-    return msgspec.convert({"metadata": {"name": name, "labels": labels, **metadata}, "status": status}, PodGang)
+    return a_gang(name=name, labels=labels, metadata=metadata, status=status)
 
 
 def seen(*replicas: ReplicaSeen, **more: Any) -> SetSeen:
@@ -115,7 +116,7 @@ def test_a_clique_that_is_going_does_not_count() -> None:
     assert status_of(WEB, seen(a_replica(0, [going], [model(WEB)])), NOW).available_replicas == 0
 
 
-BOTH = [a_gang("web-0"), a_gang("web-0-model-0")]
+BOTH = [gang_named("web-0"), gang_named("web-0-model-0")]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,9 @@ BOTH = [a_gang("web-0"), a_gang("web-0-model-0")]
         pytest.param({"gangs": BOTH[:1]}, 3, 3, id="a scaled gang missing"),
         pytest.param({"gangs": BOTH[:1]}, 2, 4, id="a scaled gang that is not wanted, as the group was scaled in"),
         pytest.param({"gangs": BOTH}, 4, 3, id="a scaled gang missing, as the group was scaled out"),
-        pytest.param({"gangs": [a_gang("web-0", initialized="False"), BOTH[1]]}, 3, 3, id="a gang without its pods"),
+        pytest.param(
+            {"gangs": [gang_named("web-0", initialized="False"), BOTH[1]]}, 3, 3, id="a gang without its pods"
+        ),
     ],
 )
 def test_a_generation_is_observed_when_all_of_it_is_there(more: dict[str, Any], replicas: int, observed: int) -> None:
@@ -139,24 +142,26 @@ def test_a_generation_is_observed_when_all_of_it_is_there(more: dict[str, Any], 
 def test_gangs_are_told_replica_by_replica_the_base_gang_first() -> None:
     group = {"grove.io/podcliquescalinggroup": "web-2-model"}
     gangs = [
-        a_gang("web-10", 10),
-        a_gang("web-2-model-10", 2, labels={**group, "grove.io/podcliquescalinggroup-replica-index": "12"}),
-        a_gang("web-2-model-9", 2, labels={**group, "grove.io/podcliquescalinggroup-replica-index": "11"}),
-        a_gang("web-2", 2),
-        a_gang("web-1", 1, deletionTimestamp="2026-01-01T00:00:00Z"),
+        gang_named("web-10", 10),
+        gang_named("web-2-model-10", 2, labels={**group, "grove.io/podcliquescalinggroup-replica-index": "12"}),
+        gang_named("web-2-model-9", 2, labels={**group, "grove.io/podcliquescalinggroup-replica-index": "11"}),
+        gang_named("web-2", 2),
+        gang_named("web-1", 1, deletionTimestamp="2026-01-01T00:00:00Z"),
     ]
     assert [gang.name for gang in gang_statuses(gangs)] == ["web-2", "web-2-model-9", "web-2-model-10", "web-10"]
 
 
 def test_a_gang_without_a_phase_is_pending_and_has_its_conditions() -> None:
-    gang = msgspec.structs.replace(a_gang("web-0"), status=msgspec.structs.replace(a_gang("x").status, phase=""))
+    gang = msgspec.structs.replace(
+        gang_named("web-0"), status=msgspec.structs.replace(gang_named("x").status, phase="")
+    )
     [told] = gang_statuses([gang])
     assert told.phase == "Pending"
     assert [condition.type for condition in told.conditions] == ["Initialized"]
 
 
 def test_of_very_many_gangs_only_the_phases_are_told() -> None:
-    told = gang_statuses([a_gang(f"web-{index}", index) for index in range(DETAILED + 1)])
+    told = gang_statuses([gang_named(f"web-{index}", index) for index in range(DETAILED + 1)])
     assert len(told) == DETAILED + 1
     assert {gang.phase for gang in told} == {"Running"}
     assert not any(gang.conditions for gang in told)

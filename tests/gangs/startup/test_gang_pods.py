@@ -13,19 +13,19 @@ from aiohttp import web
 from shoal.gangs.startup.gang_pods import GangPods
 from shoal.gangs.startup.program import wait
 from shoal.gangs.startup.surroundings import Surroundings
-from tests.support.http_servers import serving
-from tests.support.tls import Authority
+from tests.support.builders.pods import pod_manifest
+from tests.support.network.http_servers import serving
+from tests.support.network.tls import Authority
 
 
-def a_pod(name: str, *, is_ready: bool, version: int) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "name": name,
-            "resourceVersion": str(version),
-            "labels": {"grove.io/podclique": "db", "grove.io/podgang": "web-0"},
-        },
-        "status": {"conditions": [{"type": "Ready", "status": str(is_ready)}]},
-    }
+def a_parents_pod(name: str, *, is_ready: bool, version: int) -> dict[str, Any]:
+    """A pod of the clique that is waited for."""
+    return pod_manifest(
+        name,
+        labels={"grove.io/podclique": "db", "grove.io/podgang": "web-0"},
+        metadata={"resourceVersion": str(version)},
+        conditions={"Ready": str(is_ready)},
+    )
 
 
 def a_list(version: int, *pods: dict[str, Any], more: str = "") -> web.Response:
@@ -50,7 +50,7 @@ def closing(answer: web.Response) -> web.Response:
 
 
 GONE = {"kind": "Status", "code": 410, "message": "too old resource version"}
-READY = a_pod("a", is_ready=True, version=9)
+READY = a_parents_pod("a", is_ready=True, version=9)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ READY = a_pod("a", is_ready=True, version=9)
             id="a server that keeps no connection",
         ),
         pytest.param(
-            [a_list(5, a_pod("x", is_ready=False, version=1), more="next"), a_list(5, READY)],
+            [a_list(5, a_parents_pod("x", is_ready=False, version=1), more="next"), a_list(5, READY)],
             ["list", "list next"],
             id="a list in pages",
         ),

@@ -26,9 +26,9 @@ from shoal.gangs.startup.surroundings import Surroundings as Found
 from shoal.kube import Manager, NotFound
 from shoal.kube import running as running_manager
 from tests.gangs.startup.waiting_program import Surroundings, a_relay, running, surroundings
-from tests.support.cluster_client import client_to, transport_to, until
-from tests.support.command import environment, run_to_end
-from tests.support.embedded import Embedded, running_embedded
+from tests.support.clusters.client import client_to, transport_to, until
+from tests.support.clusters.embedded import Embedded, running_embedded
+from tests.support.programs.command import environment, run_to_end
 from tests.support.waiting import eventually
 
 

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from shoal.api.core import NAMESPACES, PODS, SERVICE_ACCOUNTS
 from shoal.api.meta import Document, Resource
 from shoal.kube import Client
-from tests.support.cluster_client import client_to
-from tests.support.command import environment
-from tests.support.embedded import Embedded
+from tests.support.clusters.client import client_to
+from tests.support.clusters.embedded import Embedded
+from tests.support.programs.command import environment
 
 ROLES: Resource[Document] = Resource(
     type=Document, group="rbac.authorization.k8s.io", version="v1", kind="Role", plural="roles"

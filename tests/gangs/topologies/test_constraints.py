@@ -12,7 +12,7 @@ from shoal.gangs.plan import PlannedGang, gangs_of_replica
 from shoal.gangs.topologies import domain_keys, gang_constraints
 from tests.gangs.builders import a_clique_template, a_scaling_group_template, a_set, typed
 from tests.gangs.topologies.sites import KEYS, a_binding, within
-from tests.support.corpus import needs_corpus, upstream_samples
+from tests.support.schemas.corpus import needs_corpus, upstream_samples
 
 _DOMAINS = {key: domain for domain, key in KEYS.items()}
 

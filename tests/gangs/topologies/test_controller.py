@@ -16,9 +16,9 @@ from shoal.kube import Manager
 from shoal.kube.admission.configuration import CUSTOM_RESOURCE_DEFINITIONS
 from shoal.kube.events import EVENTS
 from tests.gangs.topologies.sites import KEYS, a_binding_body
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 
 def topologies(*, is_on: bool = True) -> Callable[[Manager], None]:

@@ -18,7 +18,7 @@ from shoal.kube.certificates import (
     separate,
 )
 from shoal.kube.client import Client
-from tests.support.admission import object_server
+from tests.support.builders.reviews import object_server
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 POLICY = Policy(names=("hooks.shoal.svc", "127.0.0.1"))

@@ -17,7 +17,7 @@ from shoal.kube.admission import (
 from shoal.kube.admission.injection import injection
 from shoal.kube.admission.jsonpatch import apply
 from shoal.kube.client import Client
-from tests.support.admission import QUEUES, object_server
+from tests.support.builders.reviews import QUEUES, object_server
 
 SERVICE = ServiceEndpoint(name="hooks", namespace="shoal")
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"

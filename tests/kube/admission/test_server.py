@@ -45,7 +45,7 @@ from shoal.kube.certificates import (
     make_serving,
 )
 from shoal.kube.errors import ConnectionFault
-from tests.support.admission import QUEUES, Queue, a_queue, a_review
+from tests.support.builders.reviews import QUEUES, Queue, a_review, a_reviewed_queue
 from tests.support.waiting import eventually
 
 MUTATE = "/mutate-shoal-test-v2-queue"
@@ -172,12 +172,12 @@ def der(pair: KeyPair) -> bytes:
 
 class TestReviews:
     async def test_a_default_comes_back_as_a_patch(self, caller: Caller) -> None:
-        response = await caller.review(MUTATE, a_review(a_queue(colour="blue")))
+        response = await caller.review(MUTATE, a_review(a_reviewed_queue(colour="blue")))
         assert response["allowed"] is True
         assert response["patchType"] == "JSONPatch"
 
     async def test_a_problem_comes_back_as_a_status_with_causes_and_warnings(self, caller: Caller) -> None:
-        response = await caller.review(VALIDATE, a_review(a_queue(priority=-1)))
+        response = await caller.review(VALIDATE, a_review(a_reviewed_queue(priority=-1)))
         assert response["allowed"] is False
         assert response["warnings"] == ["priorities will go"]
         status = response["status"]
@@ -193,28 +193,30 @@ class TestReviews:
     async def test_a_rule_that_raises_refuses_is_counted_and_harms_no_other(
         self, caller: Caller, server: AdmissionServer
     ) -> None:
-        response = await caller.review("/faulty", a_review(a_queue()))
+        response = await caller.review("/faulty", a_review(a_reviewed_queue()))
         assert response["allowed"] is False
         assert response["status"]["code"] == 500
         assert "LookupError: the tree is gone" in response["status"]["message"]
         assert sample(server, "controller_runtime_webhook_panics_total") == 1
-        assert (await caller.review(VALIDATE, a_review(a_queue())))["allowed"] is True
+        assert (await caller.review(VALIDATE, a_review(a_reviewed_queue())))["allowed"] is True
 
     async def test_a_rule_is_given_no_more_time_than_the_api_server_has(self, caller: Caller) -> None:
-        response = await caller.review("/slow?timeout=50ms", a_review(a_queue()))
+        response = await caller.review("/slow?timeout=50ms", a_review(a_reviewed_queue()))
         assert response["allowed"] is False
         assert response["status"]["code"] == 504
         assert "within 0.05 s" in response["status"]["message"]
 
     async def test_reviews_are_answered_at_the_same_time(self, caller: Caller, server: AdmissionServer) -> None:
-        waiting = asyncio.create_task(caller.review("/slow?timeout=5s", a_review(a_queue())))
+        waiting = asyncio.create_task(caller.review("/slow?timeout=5s", a_review(a_reviewed_queue())))
         await eventually(lambda: sample(server, "controller_runtime_webhook_requests_in_flight", webhook="/slow") == 1)
-        answers = await asyncio.gather(*(caller.review(VALIDATE, a_review(a_queue(), uid=str(n))) for n in range(50)))
+        answers = await asyncio.gather(
+            *(caller.review(VALIDATE, a_review(a_reviewed_queue(), uid=str(n))) for n in range(50))
+        )
         assert all(answer["allowed"] for answer in answers)
         waiting.cancel()
 
     async def test_conversions_are_answered(self, caller: Caller) -> None:
-        request = {"uid": "1", "desiredAPIVersion": "shoal.test/v2", "objects": [a_queue()]}
+        request = {"uid": "1", "desiredAPIVersion": "shoal.test/v2", "objects": [a_reviewed_queue()]}
         body = {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "ConversionReview",
@@ -226,7 +228,7 @@ class TestReviews:
             response = (await answer.json())["response"]
         assert response == {
             "uid": "1",
-            "convertedObjects": [a_queue()],
+            "convertedObjects": [a_reviewed_queue()],
             "result": {"status": "Success", "message": ""},
         }
 
@@ -302,8 +304,8 @@ class TestMetricsAndProbes:
         self, caller: Caller, server: AdmissionServer
     ) -> None:
         assert sample(server, "controller_runtime_webhook_requests_total", webhook=MUTATE, code="200") == 0
-        await caller.review(MUTATE, a_review(a_queue()))
-        await caller.review(VALIDATE, a_review(a_queue(priority=-1)))
+        await caller.review(MUTATE, a_review(a_reviewed_queue()))
+        await caller.review(VALIDATE, a_review(a_reviewed_queue(priority=-1)))
         for path in (MUTATE, VALIDATE):
             assert sample(server, "controller_runtime_webhook_requests_total", webhook=path, code="200") == 1
             assert sample(server, "controller_runtime_webhook_latency_seconds_count", webhook=path) == 1
@@ -328,17 +330,17 @@ class TestCertificates:
     async def test_a_client_that_trusts_another_authority_is_not_fooled(self, server: AdmissionServer) -> None:
         async with Caller(server, an_authority().certificate) as stranger:
             with pytest.raises(aiohttp.ClientConnectorCertificateError):
-                await stranger.review(VALIDATE, a_review(a_queue()))
+                await stranger.review(VALIDATE, a_review(a_reviewed_queue()))
 
     async def test_a_new_handshake_sees_the_new_certificate_and_an_old_connection_goes_on(
         self, server: AdmissionServer, caller: Caller, authority: KeyPair, pair: KeyPair
     ) -> None:
         assert await caller.certificate() == der(pair)
-        await caller.review(VALIDATE, a_review(a_queue()))
+        await caller.review(VALIDATE, a_review(a_reviewed_queue()))
         (connection,) = open_connections(caller)
         renewed = a_pair(authority)
         server.use(renewed)
-        await caller.review(VALIDATE, a_review(a_queue()))
+        await caller.review(VALIDATE, a_review(a_reviewed_queue()))
         assert open_connections(caller) == [connection], "the connection was dropped"
         assert await caller.certificate() == der(renewed)
 
@@ -358,7 +360,7 @@ class TestCertificates:
                     if number % 10 == 5:
                         server.use(a_pair(new if number > 50 else old))
                     seen.add(await caller.certificate())
-                    assert (await caller.review(VALIDATE, a_review(a_queue(), uid=str(number))))["allowed"]
+                    assert (await caller.review(VALIDATE, a_review(a_reviewed_queue(), uid=str(number))))["allowed"]
 
                 for start in range(0, 100, 4):
                     await asyncio.gather(*(call_anew(number) for number in range(start, start + 4)))
@@ -408,7 +410,7 @@ class TestRunning:
         async with running(server, source, inject=inject):
             await eventually(lambda: len(injected) > 2)
             async with Caller(server, injected[0]) as caller:
-                assert (await caller.review(VALIDATE, a_review(a_queue())))["allowed"]
+                assert (await caller.review(VALIDATE, a_review(a_reviewed_queue())))["allowed"]
             assert len(set(injected)) == 1
             assert sample(server, "certwatcher_read_certificate_total") > 2
         assert server.check() != ""
@@ -473,7 +475,7 @@ class TestRunning:
 
         server = AdmissionServer(webhooks, host="127.0.0.1", port=0)
         async with serving(server, pair), Caller(server, authority.certificate) as caller:
-            review = asyncio.create_task(caller.review(VALIDATE, a_review(a_queue())))
+            review = asyncio.create_task(caller.review(VALIDATE, a_review(a_reviewed_queue())))
             await entered.wait()
             stopping = asyncio.create_task(server.stop())
             await asyncio.sleep(0)

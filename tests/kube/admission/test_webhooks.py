@@ -31,7 +31,7 @@ from shoal.kube.admission import (
 )
 from shoal.kube.admission.jsonpatch import apply
 from shoal.kube.admission.verdicts import response
-from tests.support.admission import QUEUES, Limit, Queue, a_queue, a_request
+from tests.support.builders.reviews import QUEUES, Limit, Queue, a_request, a_reviewed_queue
 
 PODS = Resource(type=PartialObject, group="", version="v1", kind="Pod", plural="pods")
 
@@ -57,8 +57,8 @@ class TestDefaulting:
         def default_priority(queue: Queue) -> Queue:
             return replace(queue, spec=replace(queue.spec, priority=queue.spec.priority or 50))
 
-        written = a_queue(parent="root", colour="blue", limits=[{"name": "gpu", "unit": "card"}])
-        assert await mutated(webhooks, written) == a_queue(
+        written = a_reviewed_queue(parent="root", colour="blue", limits=[{"name": "gpu", "unit": "card"}])
+        assert await mutated(webhooks, written) == a_reviewed_queue(
             parent="root", colour="blue", limits=[{"name": "gpu", "unit": "card"}], priority=50
         )
         assert default_priority(Queue()).spec.priority == 50
@@ -70,7 +70,7 @@ class TestDefaulting:
         def nothing_to_do(queue: Queue) -> Queue:
             return queue
 
-        assert await judged(webhooks, a_request(a_queue(colour="blue"))) == Allowed()
+        assert await judged(webhooks, a_request(a_reviewed_queue(colour="blue"))) == Allowed()
 
     async def test_each_function_sees_what_the_one_before_it_left(self) -> None:
         webhooks = Webhooks()
@@ -89,7 +89,7 @@ class TestDefaulting:
             queue.content["metadata"]["labels"] = {"limits": str(len(queue.content["spec"]["limits"]))}
             return queue
 
-        stored = await mutated(webhooks, a_queue(limits=[{"name": "cpu", "unit": "core"}]))
+        stored = await mutated(webhooks, a_reviewed_queue(limits=[{"name": "cpu", "unit": "core"}]))
         assert stored["spec"]["limits"] == [
             {"name": "cpu", "unit": "core", "amount": 8},
             {"name": "gpu", "amount": 8},
@@ -103,7 +103,7 @@ class TestDefaulting:
         def default_priority(queue: Queue) -> Queue:
             return replace(queue, spec=replace(queue.spec, priority=1))
 
-        old = a_queue()
+        old = a_reviewed_queue()
         old["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a", "b"]}
         new = msgspec.json.decode(msgspec.json.encode(old))
         new["metadata"]["finalizers"] = ["b"]
@@ -116,7 +116,7 @@ class TestDefaulting:
         def never_asked(queue: Queue) -> Queue:
             raise AssertionError("there is no object")
 
-        assert await judged(webhooks, a_request(old=a_queue())) == Allowed()
+        assert await judged(webhooks, a_request(old=a_reviewed_queue())) == Allowed()
 
     async def test_an_object_of_the_wrong_type_is_refused_with_its_field_named(self) -> None:
         webhooks = Webhooks()
@@ -125,7 +125,7 @@ class TestDefaulting:
         def nothing_to_do(queue: Queue) -> Queue:
             return queue
 
-        verdict = await judged(webhooks, a_request(a_queue(limits=[{"amount": "many"}])))
+        verdict = await judged(webhooks, a_request(a_reviewed_queue(limits=[{"amount": "many"}])))
         assert isinstance(verdict, Denied)
         assert verdict.code == 422
         assert verdict.message == (
@@ -141,7 +141,7 @@ class TestDefaulting:
 
         webhooks.defaulting(QUEUES)(forgetful)
         with pytest.raises(TypeError, match="forgetful must return a Queue, changed or not, but returned NoneType"):
-            await judged(webhooks, a_request(a_queue()))
+            await judged(webhooks, a_request(a_reviewed_queue()))
 
 
 class TestMutating:
@@ -156,9 +156,9 @@ class TestMutating:
                 return change.object
             return replace(change.object, spec=replace(change.object.spec, parent=change.old.spec.parent))
 
-        stored = await mutated(webhooks, a_queue(parent="b", colour="blue"), old=a_queue(parent="a"))
+        stored = await mutated(webhooks, a_reviewed_queue(parent="b", colour="blue"), old=a_reviewed_queue(parent="a"))
         assert stored["spec"] == {"parent": "a", "colour": "blue"}
-        assert await judged(webhooks, a_request(a_queue(), user="mallory")) == Denied("not you")
+        assert await judged(webhooks, a_request(a_reviewed_queue(), user="mallory")) == Denied("not you")
 
     async def test_what_a_function_does_in_place_counts_as_well(self) -> None:
         webhooks = Webhooks()
@@ -178,7 +178,7 @@ class TestMutating:
             change.object.content["spec"]["limits"][0]["colour"] = "blue"
             return Document.of(dict(change.object.content))
 
-        assert await judged(webhooks, a_request(a_queue(limits=[{"name": "cpu", "unit": "core"}]))) == Patched(
+        assert await judged(webhooks, a_request(a_reviewed_queue(limits=[{"name": "cpu", "unit": "core"}]))) == Patched(
             [
                 {"op": "add", "path": "/metadata/labels", "value": {"a": "b"}},
                 {"op": "add", "path": "/spec/limits/0/colour", "value": "blue"},
@@ -195,7 +195,7 @@ class TestMutating:
             del change.object.content["spec"]
             return Document.of(kept)
 
-        assert await judged(webhooks, a_request(a_queue(priority=1))) == Allowed()
+        assert await judged(webhooks, a_request(a_reviewed_queue(priority=1))) == Allowed()
 
     async def test_a_whole_object_whose_metadata_make_no_sense_is_refused(self) -> None:
         webhooks = Webhooks()
@@ -204,7 +204,7 @@ class TestMutating:
         def never_asked(change: Change[Document]) -> Document:
             raise AssertionError("there is nothing to change")
 
-        odd = a_queue()
+        odd = a_reviewed_queue()
         odd["metadata"]["labels"] = {"a": 1}
         verdict = await judged(webhooks, a_request(odd))
         assert isinstance(verdict, Denied)
@@ -231,14 +231,14 @@ class TestValidating:
             if change.old is not None and change.old.spec.parent != change.object.spec.parent:
                 yield immutable("spec.parent", change.object.spec.parent)
 
-        verdict = await judged(webhooks, a_request(a_queue(priority=-3), old=a_queue(parent="root")))
+        verdict = await judged(webhooks, a_request(a_reviewed_queue(priority=-3), old=a_reviewed_queue(parent="root")))
         assert isinstance(verdict, Denied)
         assert verdict.message == (
             'Queue.shoal.test "team-a" is invalid: [spec.priority: Invalid value: -3: must be at least 0, '
             'spec.parent: Required value, spec.parent: Invalid value: "": field is immutable]'
         )
         assert verdict.warnings == ("queues move slowly",)
-        assert await judged(webhooks, a_request(a_queue(parent="root"))) == Allowed(("queues move slowly",))
+        assert await judged(webhooks, a_request(a_reviewed_queue(parent="root"))) == Allowed(("queues move slowly",))
 
     async def test_a_plain_refusal_is_forbidden(self) -> None:
         webhooks = Webhooks()
@@ -249,9 +249,9 @@ class TestValidating:
             assert change.old == change.object
             return Denied("delete its children first") if change.object.spec.parent else None
 
-        verdict = await judged(webhooks, a_request(old=a_queue(parent="root")))
+        verdict = await judged(webhooks, a_request(old=a_reviewed_queue(parent="root")))
         assert verdict == Denied("delete its children first", 403, "Forbidden")
-        assert await judged(webhooks, a_request(old=a_queue())) == Allowed()
+        assert await judged(webhooks, a_request(old=a_reviewed_queue())) == Allowed()
 
     async def test_a_stored_object_that_does_not_decode_can_still_be_repaired(self) -> None:
         webhooks = Webhooks()
@@ -261,8 +261,8 @@ class TestValidating:
             if change.old is not None and change.old.spec.parent != change.object.spec.parent:
                 yield immutable("spec.parent", change.object.spec.parent)
 
-        broken = a_queue(parent=["not", "a", "name"])
-        verdict = await judged(webhooks, a_request(a_queue(parent="root"), old=broken))
+        broken = a_reviewed_queue(parent=["not", "a", "name"])
+        verdict = await judged(webhooks, a_request(a_reviewed_queue(parent="root"), old=broken))
         assert isinstance(verdict, Allowed)
         assert "cannot be compared" in verdict.warnings[0]
         assert "spec.parent" in verdict.warnings[0]
@@ -282,7 +282,7 @@ class TestValidating:
         def refuse_all(change: Change[Queue]) -> Denied:
             return Denied("no")
 
-        old = a_queue()
+        old = a_reviewed_queue()
         old["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a", "b"]}
         new = old | change
         new["metadata"] = old["metadata"] | change.get("metadata", {})
@@ -295,7 +295,7 @@ class TestValidating:
         def refuse_all(change: Change[Queue]) -> Denied:
             return Denied("no")
 
-        dying = a_queue()
+        dying = a_reviewed_queue()
         dying["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         assert await judged(webhooks, a_request(dying, old=dying)) == Denied("no")
 
@@ -306,7 +306,7 @@ class TestValidating:
         def refuse_all(change: Change[Queue]) -> Denied:
             return Denied("no")
 
-        assert await judged(webhooks, a_request(a_queue(), old=a_queue())) == Denied("no")
+        assert await judged(webhooks, a_request(a_reviewed_queue(), old=a_reviewed_queue())) == Denied("no")
 
     async def test_an_object_without_a_name_yet_is_called_by_the_beginning_of_it(self) -> None:
         webhooks = Webhooks()
@@ -315,7 +315,7 @@ class TestValidating:
         def refuse_all(change: Change[Queue]) -> FieldProblem:
             return required("spec.parent")
 
-        unnamed = a_queue()
+        unnamed = a_reviewed_queue()
         unnamed["metadata"] = {"generateName": "team-"}
         verdict = await judged(webhooks, a_request(unnamed))
         assert isinstance(verdict, Denied)
@@ -330,7 +330,7 @@ class TestReviewing:
         async def authorize(request: AdmissionRequest) -> Verdict:
             return Allowed() if "system:authenticated" in request.user_info.groups else Denied("who are you?")
 
-        assert await judged(webhooks, a_request(a_queue())) == Allowed()
+        assert await judged(webhooks, a_request(a_reviewed_queue())) == Allowed()
 
     async def test_it_shares_its_path_with_nobody(self) -> None:
         webhooks = Webhooks()
@@ -371,7 +371,7 @@ class TestRegistration:
         def note(change: Change[PartialObject]) -> None:
             seen.append(change.object.metadata.name)
 
-        await judged(webhooks, a_request(a_queue("team-b")))
+        await judged(webhooks, a_request(a_reviewed_queue("team-b")))
         assert seen == ["team-b"]
         (webhook,) = webhooks
         assert [(rule.group, rule.resource) for rule in webhook.rules] == [("", "pods"), ("shoal.test", "queues")]
@@ -388,7 +388,7 @@ class TestRegistration:
     async def test_a_request_about_another_kind_is_refused_and_says_what_to_correct(self) -> None:
         webhooks = Webhooks()
         webhooks.validating(QUEUES)(lambda change: None)
-        verdict = await judged(webhooks, a_request(a_queue(), plural="shoals"))
+        verdict = await judged(webhooks, a_request(a_reviewed_queue(), plural="shoals"))
         assert isinstance(verdict, Denied)
         assert verdict.code == 400
         assert "reviews queues.v2.shoal.test, not shoals.v2.shoal.test" in verdict.message
@@ -403,19 +403,22 @@ class TestRegistration:
 class TestResponse:
     def test_a_patch_travels_as_base64(self) -> None:
         operations = [{"op": "add", "path": "/spec/priority", "value": 1}]
-        answer = msgspec.to_builtins(response(Patched(operations, ("mind",)), a_request(a_queue(), uid="42")))
+        answer = msgspec.to_builtins(response(Patched(operations, ("mind",)), a_request(a_reviewed_queue(), uid="42")))
         assert msgspec.json.decode(base64.b64decode(answer.pop("patch"))) == operations
         assert answer == {"uid": "42", "allowed": True, "patchType": "JSONPatch", "warnings": ["mind"]}
 
     def test_a_refusal_carries_its_status(self) -> None:
-        answer = response(Denied("no", warnings=("mind",)), a_request(a_queue()))
+        answer = response(Denied("no", warnings=("mind",)), a_request(a_reviewed_queue()))
         assert not answer.allowed
         assert answer.status is not None
         assert (answer.status.code, answer.status.reason, answer.status.message) == (403, "Forbidden", "no")
         assert answer.patch is None
 
     def test_a_plain_yes_says_nothing_more(self) -> None:
-        assert msgspec.to_builtins(response(Allowed(), a_request(a_queue()))) == {"uid": "705ab4f5", "allowed": True}
+        assert msgspec.to_builtins(response(Allowed(), a_request(a_reviewed_queue()))) == {
+            "uid": "705ab4f5",
+            "allowed": True,
+        }
 
 
 def test_rules_are_kept_per_instance() -> None:

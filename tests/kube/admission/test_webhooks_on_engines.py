@@ -51,9 +51,9 @@ from shoal.kube.client import Client
 from shoal.kube.errors import ApiError, Forbidden, Invalid, NotFound
 from shoal.kube.manager import Manager, running
 from shoal.kube.transport import Request
-from tests.support.admission import QUEUES, Queue
-from tests.support.cluster_client import client_to, install, transport_to, until
-from tests.support.engines import Engine, on_the_real_one_alone
+from tests.support.builders.reviews import QUEUES, Queue
+from tests.support.clusters.client import client_to, install, transport_to, until
+from tests.support.clusters.engines import Engine, on_the_real_one_alone
 from tests.support.waiting import eventually
 
 LOOPBACK = Policy(names=("127.0.0.1",))
@@ -141,7 +141,7 @@ async def registered(
 
             async def is_called() -> bool:
                 try:
-                    made = await client.create(probe, a_queue("probe", parent="root"), namespace, dry_run=True)
+                    made = await client.create(probe, a_new_queue("probe", parent="root"), namespace, dry_run=True)
                 except ApiError as error:
                     if error.code != 500:
                         raise
@@ -168,7 +168,7 @@ async def hooked(client: Client, queues: Resource[Queue], namespace: str) -> Asy
         yield server
 
 
-def a_queue(name: str, **spec: Any) -> dict[str, Any]:
+def a_new_queue(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": spec}
 
 
@@ -177,7 +177,7 @@ class TestRules:
     async def test_defaults_are_stored_and_unknown_fields_are_kept(
         self, client: Client, queues: Resource[Queue], namespace: str
     ) -> None:
-        await client.create(queues, a_queue("a", parent="root", colour={"r": 1}), namespace)
+        await client.create(queues, a_new_queue("a", parent="root", colour={"r": 1}), namespace)
         stored = await client.get(queues.documents(), "a", namespace)
         assert stored.content["spec"] == {"parent": "root", "colour": {"r": 1}, "priority": 50}
 
@@ -185,7 +185,7 @@ class TestRules:
         self, client: Client, queues: Resource[Queue], namespace: str
     ) -> None:
         with pytest.raises(Invalid) as refused:
-            await client.create(queues, a_queue("a", priority=-1), namespace)
+            await client.create(queues, a_new_queue("a", priority=-1), namespace)
         assert refused.value.message == (
             f'admission webhook "validate.queue.v2.{queues.group}" denied the request: Queue.{queues.group} "a" is '
             "invalid: [spec.priority: Invalid value: -1: must be at least 0, spec.parent: Required value]"
@@ -198,13 +198,13 @@ class TestRules:
     async def test_an_update_is_compared_with_what_is_stored(
         self, client: Client, queues: Resource[Queue], namespace: str
     ) -> None:
-        await client.create(queues, a_queue("a", parent="root"), namespace)
+        await client.create(queues, a_new_queue("a", parent="root"), namespace)
         with pytest.raises(Invalid, match="field is immutable"):
             await client.merge_patch(queues, "a", {"spec": {"parent": "other"}}, namespace)
         await client.merge_patch(queues, "a", {"spec": {"colour": "blue"}}, namespace)
 
     async def test_a_deletion_can_be_refused(self, client: Client, queues: Resource[Queue], namespace: str) -> None:
-        await client.create(queues, a_queue("a", parent="root", weight=2), namespace)
+        await client.create(queues, a_new_queue("a", parent="root", weight=2), namespace)
         with pytest.raises(Forbidden, match="weighs too much"):
             await client.delete(queues, "a", namespace)
         await client.merge_patch(queues, "a", {"spec": {"weight": 1}}, namespace)
@@ -213,7 +213,7 @@ class TestRules:
     async def test_a_warning_reaches_the_one_who_asked(
         self, client: Client, queues: Resource[Queue], namespace: str
     ) -> None:
-        body = {"apiVersion": queues.api_version, "kind": "Queue"} | a_queue("a", parent="root", weight=7)
+        body = {"apiVersion": queues.api_version, "kind": "Queue"} | a_new_queue("a", parent="root", weight=7)
         request = Request(method="POST", path=queues.path(namespace), body=msgspec.json.encode(body))
         answer = await client.transport.send(request)
         assert answer.status == 201
@@ -223,13 +223,13 @@ class TestRules:
         self, client: Client, queues: Resource[Queue], namespace: str
     ) -> None:
         with pytest.raises(Invalid, match=r"spec\.weight: Invalid value: Expected `int`, got `str`"):
-            await client.create(queues, a_queue("a", parent="root", weight="heavy"), namespace)
+            await client.create(queues, a_new_queue("a", parent="root", weight="heavy"), namespace)
 
 
 async def test_a_rule_that_came_later_does_not_keep_a_dying_object_alive(
     client: Client, queues: Resource[Queue], namespace: str
 ) -> None:
-    broken = a_queue("a")
+    broken = a_new_queue("a")
     broken["metadata"]["finalizers"] = ["shoal.test/cleanup"]
     await client.create(queues, broken, namespace)
     webhooks = rules(queues, namespace)
@@ -282,7 +282,7 @@ class TestCertificates:
             async def one(number: int) -> None:
                 nonlocal done
                 async with at_once:
-                    made = await client.create(queues, a_queue(f"q{number}", parent="root"), namespace)
+                    made = await client.create(queues, a_new_queue(f"q{number}", parent="root"), namespace)
                     assert made.spec.priority == 50
                     done += 1
 
@@ -402,7 +402,7 @@ async def test_objects_are_read_and_written_in_either_version(client: Client, na
 
         async def made() -> bool:
             try:
-                await client.create(old, a_queue("a", prio=3), namespace)
+                await client.create(old, a_new_queue("a", prio=3), namespace)
             except ApiError as error:
                 if error.code not in {404, 500}:  # the kind, or its authority, is not known yet
                     raise

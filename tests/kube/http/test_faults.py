@@ -16,7 +16,7 @@ from shoal.kube.errors import ConnectionFault
 from shoal.kube.http import HttpTransport
 from shoal.kube.tls import Tls
 from shoal.kube.transport import Request
-from tests.support.http_servers import Raw, raw_server
+from tests.support.network.http_servers import Raw, raw_server
 
 SECRET = "eyJ-a-token"
 

@@ -17,8 +17,8 @@ from shoal.kube.http import HttpTransport
 from shoal.kube.http.pools import watched_socket
 from shoal.kube.tls import Tls
 from shoal.kube.transport import Request
-from tests.support.http_servers import serving
-from tests.support.tls import Authority
+from tests.support.network.http_servers import serving
+from tests.support.network.tls import Authority
 from tests.support.waiting import eventually
 
 

@@ -16,8 +16,8 @@ from shoal.kube.http import HttpTransport
 from shoal.kube.http.proxies import ProxyError, environment_proxy, is_direct, parse_proxy
 from shoal.kube.tls import Tls
 from shoal.kube.transport import Request
-from tests.support.http_servers import connect_proxy, serving, socks_proxy
-from tests.support.tls import Authority
+from tests.support.network.http_servers import connect_proxy, serving, socks_proxy
+from tests.support.network.tls import Authority
 
 GET = Request(method="GET", path="/api/v1/pods", query={"limit": "1"}, timeout=10)
 

@@ -21,7 +21,7 @@ from shoal.kube.errors import ConnectionFault
 from shoal.kube.http import HttpTransport
 from shoal.kube.http.transport import request_url
 from shoal.kube.transport import Request
-from tests.support.http_servers import Handler, serving
+from tests.support.network.http_servers import Handler, serving
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from shoal.kube.credentials import token_file
 from shoal.kube.errors import ConnectionFault
 from shoal.kube.http import HttpTransport
 from shoal.kube.transport import Request
-from tests.support.http_servers import raw_server, serving
+from tests.support.network.http_servers import raw_server, serving
 
 WATCH = Request(method="GET", path="/api/v1/pods", query={"watch": "true"}, timeout=5)
 

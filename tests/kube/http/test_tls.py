@@ -20,8 +20,8 @@ from shoal.kube.errors import ConnectionFault
 from shoal.kube.http import HttpTransport
 from shoal.kube.tls import ClientCertificate, Tls, client_context
 from shoal.kube.transport import Request
-from tests.support.http_servers import serving
-from tests.support.tls import Authority, Issued
+from tests.support.network.http_servers import serving
+from tests.support.network.tls import Authority, Issued
 
 LOOPBACK = ("127.0.0.1",)
 

@@ -16,8 +16,8 @@ from shoal.kube.errors import ApiError, ConnectionFault, Forbidden, NotFound, Un
 from shoal.kube.http import HttpTransport, answers
 from shoal.kube.tls import Tls
 from shoal.kube.transport import Request
-from tests.support.http_servers import Handler, raw_server, serving
-from tests.support.tls import Authority
+from tests.support.network.http_servers import Handler, raw_server, serving
+from tests.support.network.tls import Authority
 
 EXEC = Request(method="GET", path="/api/v1/namespaces/a/pods/b/exec", query={"stdin": "true"}, timeout=5)
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.kube.kubeconfig.files import ContextEntry, Entry, Kubeconfig, KubeconfigError, Place, merge, read_file
-from tests.support.kubeconfigs import a_kubeconfig, write
+from tests.support.network.kubeconfigs import a_kubeconfig, write
 
 
 def servers(config: Kubeconfig) -> dict[str, str]:

@@ -12,8 +12,8 @@ import pytest
 from shoal.kube.connection import Connection, Impersonation
 from shoal.kube.kubeconfig import KubeconfigError, load_connection
 from shoal.kube.tls import Tls
-from tests.support.kubeconfigs import a_kubeconfig, write
-from tests.support.tls import Authority
+from tests.support.network.kubeconfigs import a_kubeconfig, write
+from tests.support.network.tls import Authority
 
 AUTHORITY = Authority()
 

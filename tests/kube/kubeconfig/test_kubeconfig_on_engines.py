@@ -20,9 +20,9 @@ from shoal.kube.http import HttpTransport
 from shoal.kube.in_cluster import in_cluster_connection
 from shoal.kube.kubeconfig import load_connection
 from shoal.kube.transport import Request
-from tests.support.engines import Engine
-from tests.support.kubeconfigs import a_kubeconfig, write
-from tests.support.kubectl import Kubectl
+from tests.support.clusters.engines import Engine
+from tests.support.network.kubeconfigs import a_kubeconfig, write
+from tests.support.programs.kubectl import Kubectl
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from shoal.kube.errors import ApiError, ConnectionFault, Forbidden, NotFound
 from shoal.kube.streams import Completed, Output, StdinStaysOpen, attach, exec_in_pod, run_in_pod
-from tests.support.pods import pods
+from tests.support.network.streams import pods
 from tests.support.waiting import eventually
 
 POD: dict[str, Any] = {"namespace": "a", "pod": "b"}

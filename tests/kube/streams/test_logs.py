@@ -9,7 +9,7 @@ import pytest
 
 from shoal.kube.errors import NotFound
 from shoal.kube.streams import follow_logs, log_chunks, logs
-from tests.support.pods import pods
+from tests.support.network.streams import pods
 
 POD: dict[str, Any] = {"namespace": "a", "pod": "b"}
 

@@ -11,8 +11,8 @@ import pytest
 
 from shoal.kube.errors import ConnectionFault, NotFound
 from shoal.kube.streams import forward_port, port_forward, ports
-from tests.support.http_servers import raw_server
-from tests.support.pods import pods
+from tests.support.network.http_servers import raw_server
+from tests.support.network.streams import pods
 from tests.support.waiting import eventually
 
 POD: dict[str, Any] = {"namespace": "a", "pod": "b"}

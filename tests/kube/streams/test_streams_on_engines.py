@@ -17,11 +17,14 @@ from shoal.kube.errors import BadRequest, NotFound
 from shoal.kube.http import HttpTransport
 from shoal.kube.streams import Completed, attach, exec_in_pod, follow_logs, forward_port, port_forward, run_in_pod
 from shoal.kube.transport import Request
-from tests.support.cluster_client import transport_to
-from tests.support.engines import Engine
-from tests.support.http_servers import raw_server, serving
-from tests.support.pods import PodServer
-from tests.support.tls import Authority
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import transport_to
+from tests.support.clusters.engines import Engine
+from tests.support.network.http_servers import raw_server, serving
+from tests.support.network.streams import PodServer
+from tests.support.network.tls import Authority
+
+TOKENLESS: dict[str, Any] = {"automountServiceAccountToken": False}
 
 
 @pytest.fixture
@@ -43,15 +46,10 @@ async def kubelet(transport: HttpTransport, namespace: str, tmp_path: Path) -> A
             "declaredFeatures": ["ExtendWebSocketsToKubelet"],
         }
         await set_status(transport, f"/api/v1/nodes/{namespace}", node_status)
-        await create(transport, f"/api/v1/namespaces/{namespace}/pods", a_pod("b", node=namespace))
+        await create(transport, f"/api/v1/namespaces/{namespace}/pods", pod_manifest("b", node=namespace, **TOKENLESS))
         await set_status(transport, f"/api/v1/namespaces/{namespace}/pods/b", {"phase": "Running"})
         yield server
     await transport.send(Request(method="DELETE", path=f"/api/v1/nodes/{namespace}"))
-
-
-def a_pod(name: str, *, node: str = "") -> dict[str, Any]:
-    spec = {"containers": [{"name": "main", "image": "none"}], "nodeName": node, "automountServiceAccountToken": False}
-    return {"metadata": {"name": name}, "spec": spec}
 
 
 async def create(transport: HttpTransport, path: str, body: dict[str, Any]) -> None:
@@ -127,7 +125,7 @@ async def test_a_port_is_reached_through_the_api_server(
 
 
 async def test_the_api_servers_refusals_are_errors_with_its_words(transport: HttpTransport, namespace: str) -> None:
-    await create(transport, f"/api/v1/namespaces/{namespace}/pods", a_pod("waiting"))
+    await create(transport, f"/api/v1/namespaces/{namespace}/pods", pod_manifest("waiting", **TOKENLESS))
     with pytest.raises(BadRequest, match="does not have a host assigned"):
         await run_in_pod(transport, namespace=namespace, pod="waiting", command=["true"])
     with pytest.raises(BadRequest, match="container nope is not valid for pod waiting"):

@@ -13,7 +13,8 @@ from shoal.scheduler.scenarios.building import cluster_of, settings_of
 from shoal.scheduler.scenarios.cases import ACTIONS, Scenario
 from shoal.scheduler.session.session import Session
 from tests.scheduler.actions.random_clusters import clusters
-from tests.scheduler.shares.builders import a_job, pod_sets, with_pods
+from tests.scheduler.builders import a_model_job
+from tests.scheduler.shares.builders import pod_sets, with_pods
 
 NOW = 1_000_000.0
 
@@ -28,7 +29,7 @@ def contents(pools: Pools) -> dict[str, object]:
 
 
 def test_who_waits_who_has_something_to_give_and_who_is_unwell() -> None:
-    waiting, running, half, gated, fixed = (a_job(name, "q", root=pod_sets(("default", 2))) for name in "abcde")
+    waiting, running, half, gated, fixed = (a_model_job(name, "q", root=pod_sets(("default", 2))) for name in "abcde")
     with_pods(waiting, 2, Status.PENDING)
     with_pods(running, 2, Status.RUNNING)
     with_pods(half, 1, Status.RUNNING)
@@ -45,7 +46,7 @@ def test_who_waits_who_has_something_to_give_and_who_is_unwell() -> None:
 
 
 def test_a_job_that_is_left_alone_does_not_wait() -> None:
-    job = a_job("a", "q")
+    job = a_model_job("a", "q")
     with_pods(job, 1, Status.PENDING)
     job.is_backed_off = True
 
@@ -53,7 +54,7 @@ def test_a_job_that_is_left_alone_does_not_wait() -> None:
 
 
 def test_a_gang_that_is_well_again_is_looked_at_once_more() -> None:
-    job = a_job("a", "q")
+    job = a_model_job("a", "q")
     with_pods(job, 1, Status.RUNNING)
     job.stale_since = 5.0
     pools = Pools([job])
@@ -65,7 +66,7 @@ def test_a_gang_that_is_well_again_is_looked_at_once_more() -> None:
 
 
 def test_a_job_that_changed_its_queue_is_found_where_it_was() -> None:
-    job, other = a_job("a", "q"), a_job("b", "q")
+    job, other = a_model_job("a", "q"), a_model_job("b", "q")
     for one in (job, other):
         with_pods(one, 1, Status.PENDING)
     pools = Pools([job, other])
@@ -77,11 +78,11 @@ def test_a_job_that_changed_its_queue_is_found_where_it_was() -> None:
 
 
 def test_between_cycles_jobs_come_go_and_are_replaced() -> None:
-    first, gone = a_job("a", "q"), a_job("b", "q")
+    first, gone = a_model_job("a", "q"), a_model_job("b", "q")
     for one in (first, gone):
         with_pods(one, 1, Status.PENDING)
     pools = Pools([first, gone])
-    again, new = a_job("a", "r"), a_job("c", "q")
+    again, new = a_model_job("a", "r"), a_model_job("c", "q")
     for one in (again, new):
         with_pods(one, 1, Status.PENDING)
     jobs = {job.key: job for job in (again, new)}
@@ -125,7 +126,7 @@ def test_kept_pools_lead_to_the_same_decisions(scenario: Scenario) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(sorted(Status))), max_size=30))
 def test_pools_follow_any_changes(changes: list[tuple[int, Status]]) -> None:
-    jobs = [a_job(f"j{place}", f"q{place % 2}", created=float(-place)) for place in range(5)]
+    jobs = [a_model_job(f"j{place}", f"q{place % 2}", created=float(-place)) for place in range(5)]
     tasks = [with_pods(job, 2, Status.PENDING) for job in jobs]
     pools = Pools(jobs)
     for place, status in changes:

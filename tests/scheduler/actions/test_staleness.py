@@ -9,8 +9,9 @@ from shoal.scheduler.model.jobs import PodSet, SubGroup
 from shoal.scheduler.model.statuses import Status
 from shoal.scheduler.session.session import Eviction
 from shoal.scheduler.session.settings import Settings
+from tests.scheduler.builders import a_model_job
 from tests.scheduler.session.worlds import World
-from tests.scheduler.shares.builders import a_job, pod_sets, with_pods
+from tests.scheduler.shares.builders import pod_sets, with_pods
 
 RUNNING, PENDING, RELEASING = Status.RUNNING, Status.PENDING, Status.RELEASING
 
@@ -27,7 +28,7 @@ RUNNING, PENDING, RELEASING = Status.RUNNING, Status.PENDING, Status.RELEASING
     ],
 )
 def test_a_gang_of_two_is_stale_when_one_is_left(statuses: list[Status], stale: bool) -> None:
-    job = a_job("a", "q", root=pod_sets(("default", 2)))
+    job = a_model_job("a", "q", root=pod_sets(("default", 2)))
     for status in statuses:
         with_pods(job, 1, status)
 
@@ -37,7 +38,7 @@ def test_a_gang_of_two_is_stale_when_one_is_left(statuses: list[Status], stale: 
 @pytest.mark.parametrize(("needed", "stale"), [(None, True), (1, False)])
 def test_a_subgroup_that_is_not_needed_makes_nobody_stale(needed: int | None, stale: bool) -> None:
     inner = SubGroup(name="inner", min_children=needed, pod_sets=[PodSet("x", 1), PodSet("y", 1)])
-    job = a_job("a", "q", root=SubGroup(name="", groups=[inner]))
+    job = a_model_job("a", "q", root=SubGroup(name="", groups=[inner]))
     with_pods(job, 1, RUNNING, pod_set="x")
 
     assert is_stale(job) is stale

@@ -11,8 +11,8 @@ from shoal.kube.admission import Allowed, ServiceEndpoint, Webhooks
 from shoal.kube.admission.wire import AdmissionRequest, GroupVersionKind, GroupVersionResource
 from shoal.scheduler.admission import AdmissionSettings, add_all_webhooks, unregistered
 from shoal.scheduler.admission.gpu_sharing import GpuSharingSettings
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 HERE = ServiceEndpoint(name="kai-admission", namespace="kai-scheduler")
 KINDS = [

@@ -9,13 +9,8 @@ import pytest
 
 from shoal.api.scheduling_run_ai import Queue
 from shoal.scheduler.admission.queues import blocked_deletion, queue_problems, queue_warnings, quota_warnings
-from tests.support.corpus import needs_corpus, upstream_samples
-
-
-def a_queue(name: str = "team", *, parent: str = "", children: list[str] | None = None, **quotas: float) -> Queue:
-    """A queue with these quotas and no limits."""
-    resources = {resource: {"quota": quota, "limit": -1} for resource, quota in quotas.items()}
-    return made(name, {"parentQueue": parent, "resources": resources}, {"childQueues": children or []})
+from tests.support.builders.queues import a_queue
+from tests.support.schemas.corpus import needs_corpus, upstream_samples
 
 
 def made(name: str, spec: dict[str, Any], status: dict[str, Any] | None = None) -> Queue:
@@ -38,7 +33,7 @@ def test_a_minimal_runtime_is_a_duration(field: str, text: str, is_refused: bool
 
 
 def test_a_queue_with_queues_below_it_stays() -> None:
-    denied = blocked_deletion(a_queue("research", children=["b", "a"]))
+    denied = blocked_deletion(a_queue("research", status={"childQueues": ["b", "a"]}))
     assert denied is not None
     assert denied.code == 403
     assert "'research'" in denied.message
@@ -47,48 +42,56 @@ def test_a_queue_with_queues_below_it_stays() -> None:
 
 
 def test_a_queue_that_is_its_own_parent_is_warned_of() -> None:
-    assert len(list(queue_warnings(a_queue("loop", parent="loop")))) == 1
-    assert list(queue_warnings(a_queue("fine", parent="other"))) == []
+    assert len(list(queue_warnings(a_queue("loop", "loop")))) == 1
+    assert list(queue_warnings(a_queue("fine", "other"))) == []
 
 
 QUOTAS: dict[str, tuple[Queue, list[Queue], list[str]]] = {
-    "a root alone": (a_queue("top", gpu=8), [], []),
-    "a child within its parent": (a_queue("a", parent="top", gpu=4), [a_queue("top", gpu=8)], []),
-    "a child with as much as its parent": (a_queue("a", parent="top", gpu=8), [a_queue("top", gpu=8)], []),
+    "a root alone": (a_queue("top", quota={"gpu": 8}), [], []),
+    "a child within its parent": (a_queue("a", "top", quota={"gpu": 4}), [a_queue("top", quota={"gpu": 8})], []),
+    "a child with as much as its parent": (
+        a_queue("a", "top", quota={"gpu": 8}),
+        [a_queue("top", quota={"gpu": 8})],
+        [],
+    ),
     "a child beyond its parent": (
-        a_queue("a", parent="top", gpu=9),
-        [a_queue("top", gpu=8)],
+        a_queue("a", "top", quota={"gpu": 9}),
+        [a_queue("top", quota={"gpu": 8})],
         [
             "queue 'a' has a gpu quota of 9, more than the 8 of its parent 'top'",
             "the queues in 'top' have gpu quotas of 9 together, more than its own 8",
         ],
     ),
     "children beyond their parent together": (
-        a_queue("b", parent="top", cpu=1500),
-        [a_queue("top", cpu=2000), a_queue("a", parent="top", cpu=1000)],
+        a_queue("b", "top", quota={"cpu": 1500}),
+        [a_queue("top", quota={"cpu": 2000}), a_queue("a", "top", quota={"cpu": 1000})],
         ["the queues in 'top' have cpu quotas of 2500 together, more than its own 2000"],
     ),
     "the queue as it will be counts, not as it was": (
-        a_queue("a", parent="top", memory=100),
-        [a_queue("top", memory=100), a_queue("a", parent="top", memory=500)],
+        a_queue("a", "top", quota={"memory": 100}),
+        [a_queue("top", quota={"memory": 100}), a_queue("a", "top", quota={"memory": 500})],
         [],
     ),
     "a parent that covers its children no more": (
-        a_queue("top", gpu=1),
-        [a_queue("top", gpu=8), a_queue("a", parent="top", gpu=1), a_queue("b", parent="top", gpu=1)],
+        a_queue("top", quota={"gpu": 1}),
+        [
+            a_queue("top", quota={"gpu": 8}),
+            a_queue("a", "top", quota={"gpu": 1}),
+            a_queue("b", "top", quota={"gpu": 1}),
+        ],
         ["the queues in 'top' have gpu quotas of 2 together, more than its own 1"],
     ),
-    "an unlimited parent covers all": (a_queue("a", parent="top", gpu=-1), [a_queue("top", gpu=-1)], []),
+    "an unlimited parent covers all": (a_queue("a", "top", quota={"gpu": -1}), [a_queue("top", quota={"gpu": -1})], []),
     "an unlimited child of a limited parent": (
-        a_queue("a", parent="top", gpu=-1),
-        [a_queue("top", gpu=8)],
+        a_queue("a", "top", quota={"gpu": -1}),
+        [a_queue("top", quota={"gpu": 8})],
         [
             "queue 'a' has a gpu quota of unlimited, more than the 8 of its parent 'top'",
             "the queues in 'top' have gpu quotas of unlimited together, more than its own 8",
         ],
     ),
-    "a parent that is not there": (a_queue("a", parent="nobody", gpu=9), [a_queue("top", gpu=8)], []),
-    "a queue that is its own parent": (a_queue("a", parent="a", gpu=9), [], []),
+    "a parent that is not there": (a_queue("a", "nobody", quota={"gpu": 9}), [a_queue("top", quota={"gpu": 8})], []),
+    "a queue that is its own parent": (a_queue("a", "a", quota={"gpu": 9}), [], []),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from shoal.api.kai_scheduler import SchedulingShard
 from shoal.scheduler.admission.shards import enabled_actions, shard_problems
-from tests.support.corpus import needs_corpus, upstream_samples
+from tests.support.schemas.corpus import needs_corpus, upstream_samples
 
 ALL = ["allocate", "consolidation", "reclaim", "preempt", "stalegangeviction"]
 

@@ -25,8 +25,8 @@ from shoal.kube.admission import (
 from shoal.kube.admission.configuration import VALIDATING_CONFIGURATIONS
 from shoal.kube.admission.wire import AdmissionRequest, GroupVersionKind, GroupVersionResource
 from shoal.scheduler.admission import AdmissionSettings, add_scheduler_webhooks, webhook_configurations
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 HERE = ServiceEndpoint(name="scheduler", namespace="kai-scheduler")
 ALL_RESOURCES = {"gpu": {"limit": -1}, "cpu": {"limit": -1}, "memory": {"limit": -1}}

@@ -9,8 +9,9 @@ from shoal.api import kai_names as names
 from shoal.api.core import NODES, PODS
 from shoal.api.scheduling_run_ai import BIND_REQUESTS
 from shoal.scheduler.binding.reservation import reservation_name
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.scheduler.builders import kai_pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 RESERVATIONS = names.RESERVATION_NAMESPACE
 HALF = {"count": 1, "portion": "0.50"}
@@ -26,17 +27,9 @@ class Stage:
         """A node that nobody looks after."""
         await self.cluster.make(NODES, {"metadata": {"name": name, "labels": labels}})
 
-    async def add_pod(self, name: str, *, annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    async def add_pod(self, name: str, **given: Any) -> dict[str, Any]:
         """A pod that waits for this scheduler."""
-        body = {
-            "metadata": {"name": name, "annotations": annotations or {}},
-            "spec": {
-                "schedulerName": names.SCHEDULER,
-                "automountServiceAccountToken": False,
-                "containers": [{"name": "main", "image": "busybox"}],
-                **spec,
-            },
-        }
+        body = kai_pod_manifest(name, automountServiceAccountToken=False, **given)
         return (await self.cluster.make(PODS, body)).content
 
     async def order(

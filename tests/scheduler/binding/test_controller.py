@@ -14,9 +14,9 @@ from shoal.api.scheduling_run_ai import BIND_REQUESTS
 from shoal.scheduler.binding import add_binding
 from shoal.scheduler.binding.backoff import FAILED_AT, FAILURES_BEFORE
 from tests.scheduler.binding.stage import Stage
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from shoal.kube.errors import ConnectionFault
 from shoal.kube.transport import Request, Transport
 from shoal.scheduler.binding import add_binding
 from tests.scheduler.binding.stage import Stage
-from tests.support.at_rest import at_rest
-from tests.support.faults import FaultyTransport
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.faults import FaultyTransport
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 GROUP = "0f5c0d9e-0000-4000-8000-000000000001"
 SHARED = {names.GPU_FRACTION: "0.5", names.SHARED_GPU_CONFIG_MAP: "web-abc-shared-gpu"}

@@ -14,9 +14,9 @@ from shoal.cluster.node.simulated import Pool, add_simulated_nodes
 from shoal.kube import Manager
 from shoal.scheduler.binding import add_binding
 from tests.scheduler.binding.stage import RESERVATIONS, Stage
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 NODE = "sim-0-0"
 

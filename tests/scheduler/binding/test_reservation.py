@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shoal.api.core.pods import Pod, PodCondition, PodSpec, PodStatus, Toleration
-from shoal.api.meta.objects import ObjectMeta
+from shoal.api.core.pods import Pod, Toleration
+from shoal.api.meta import format_time
 from shoal.scheduler.binding.groups import group_labels, groups_of
 from shoal.scheduler.binding.keeper import unreserved
 from shoal.scheduler.binding.reservation import reservation_body, reservation_name
 from shoal.scheduler.binding.settings import ReservationSettings
+from tests.support.builders.pods import a_pod
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -54,17 +55,12 @@ def test_labels_say_which_devices_a_pod_is_on(groups: list[str], labels: dict[st
 
 
 def a_sharer(*, phase: str = "Running", bound: datetime = NOON, deleting: bool = False) -> Pod:
-    return Pod(
-        metadata=ObjectMeta(name="web", deletion_timestamp=NOON if deleting else None),
-        spec=PodSpec(node_name="n1"),
-        status=PodStatus(
-            phase=phase, conditions=[PodCondition(type="PodScheduled", status="True", last_transition_time=bound)]
-        ),
-    )
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(bound)}
+    return a_pod(node="n1", phase=phase, conditions=[condition], deleted=NOON if deleting else None)
 
 
 def a_reservation(*, made: datetime = NOON, phase: str = "Running") -> Pod:
-    return Pod(metadata=ObjectMeta(creation_timestamp=made), status=PodStatus(phase=phase))
+    return a_pod(created=made, phase=phase)
 
 
 LATER = NOON + timedelta(minutes=1)

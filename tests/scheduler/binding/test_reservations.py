@@ -12,9 +12,9 @@ from shoal.api.scheduling_run_ai import BIND_REQUESTS
 from shoal.kube import Manager
 from shoal.scheduler.binding import BindingSettings, ReservationSettings, add_binding
 from tests.scheduler.binding.stage import RESERVATIONS, Stage
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 GROUP = "0f5c0d9e-0000-4000-8000-000000000001"
 OTHER = "0f5c0d9e-0000-4000-8000-000000000002"

@@ -10,7 +10,7 @@ from shoal.api import kai_names as names
 from shoal.api.core import PODS
 from shoal.scheduler.binding.reserve import account_folder, driver_devices, note_device, reserve, visible_devices
 from tests.scheduler.binding.stage import Stage
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
 
 
 @pytest.mark.parametrize(

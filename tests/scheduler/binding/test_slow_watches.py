@@ -13,10 +13,10 @@ from shoal.kube import Manager, running
 from shoal.kube.transport import Request
 from shoal.scheduler.binding import add_binding
 from tests.scheduler.binding.stage import Stage
-from tests.support.at_rest import at_rest
-from tests.support.faults import FaultyTransport, behind
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.faults import FaultyTransport, behind
+from tests.support.clusters.in_process import Cluster
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 GROUP = "0f5c0d9e-0000-4000-8000-000000000001"
 

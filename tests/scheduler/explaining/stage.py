@@ -1,61 +1,26 @@
-"""Small clusters in a few words, and one cycle on them. Every node has 32 cores, 128 GB and 110 places for pods."""
+"""Jobs and small clusters in a few words, and one cycle on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from shoal.scheduler.actions import cycle
 from shoal.scheduler.gpu_requests import NOTHING, GpuRequest
-from shoal.scheduler.model.amounts import WITHOUT_LIMIT, Amounts
 from shoal.scheduler.model.cluster import Cluster, Topology
 from shoal.scheduler.model.jobs import Job, SubGroup, TopologyWish, single_pod_set
 from shoal.scheduler.model.nodes import Hold, Node, Nodes
 from shoal.scheduler.model.queues import Queue
 from shoal.scheduler.model.resources import ResourceNames
 from shoal.scheduler.model.statuses import Status
-from shoal.scheduler.model.tasks import ANYWHERE, Constraints, Request, Task
+from shoal.scheduler.model.tasks import ANYWHERE, Constraints, Request
 from shoal.scheduler.session.session import Session
 from shoal.scheduler.session.settings import ACTIONS, Settings
+from tests.scheduler.builders import a_model_job, a_model_task
 
 NOW = 1_800_000_000.0
 NAMES = ResourceNames()
 _KINDS: dict[tuple[float, float, GpuRequest], Request] = {}
-
-
-def a_node(name: str, gpus: float = 8, *, labels: Mapping[str, str] = {}, ready: bool = True, size: int = 0) -> Node:
-    amounts = {"cpu": 32_000.0, "memory": 128e9, "gpu": float(gpus), "pods": 110.0}
-    return Node(
-        name=name,
-        allocatable=NAMES.vector(amounts),
-        labels=labels,
-        is_ready=ready,
-        gpu_memory=size or 100,
-        is_gpu_memory_known=size > 0,
-        gpu_count=int(gpus),
-    )
-
-
-def a_queue(
-    name: str,
-    parent: str = "",
-    *,
-    quota: float = 0.0,
-    limit: float | None = None,
-    weight: float = 1.0,
-    reclaim: float | None = None,
-    preempt: float | None = None,
-) -> Queue:
-    """GPUs are what queues differ in; of everything else each may have as much as it likes."""
-    return Queue(
-        name=name,
-        parent=parent,
-        quota=Amounts(WITHOUT_LIMIT.cpu, WITHOUT_LIMIT.memory, quota),
-        limit=WITHOUT_LIMIT if limit is None else Amounts(WITHOUT_LIMIT.cpu, WITHOUT_LIMIT.memory, limit),
-        weight=Amounts(1.0, 1.0, weight),
-        reclaim_min_runtime=reclaim,
-        preempt_min_runtime=preempt,
-    )
 
 
 def a_request(gpus: float = 1, *, cpu: float = 1, gpu: GpuRequest = NOTHING) -> Request:
@@ -88,11 +53,10 @@ def a_job(
 ) -> Job:
     """``on``: the nodes of its first pods, which run there."""
     places = [on] * pods if isinstance(on, str) else list(on)
-    job = Job(
-        uid=name,
-        name=name,
+    job = a_model_job(
+        name,
+        queue,
         namespace="team",
-        queue=queue,
         priority=priority,
         is_preemptible=preemptible,
         created=NOW - age,
@@ -103,11 +67,10 @@ def a_job(
     for place in range(pods):
         node = places[place] if place < len(places) else ""
         waiting = Status.GATED if pods - place <= gated else Status.PENDING
-        task = Task(
-            uid=f"{name}-{place}",
-            name=f"{name}-{place}",
+        task = a_model_task(
+            f"{name}-{place}",
+            request or a_request(),
             namespace="team",
-            request=request or a_request(),
             created=NOW - age,
             constraints=constraints,
             subgroup=subgroups[place] if subgroups else "",

@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from shoal.api.core.pods import Pod, PodSpec
-from shoal.api.kai_names import POD_GROUP
-from shoal.api.meta.objects import ObjectMeta, OwnerReference
+from shoal.api.core.pods import Pod
 from shoal.scheduler.explaining import Questions, Unanswered, explain_routes
 from shoal.scheduler.explaining.finding import find, kind_of
 from shoal.scheduler.model.cluster import Cluster
 from shoal.scheduler.model.jobs import Job
 from shoal.scheduler.model.tasks import Task
 from shoal.scheduler.session.session import Session
-from tests.scheduler.explaining.stage import a_cluster, a_job, a_node, a_queue, a_request, after_a_cycle
+from tests.scheduler.builders import a_kai_pod, a_model_gpu_queue, a_model_node
+from tests.scheduler.explaining.stage import a_cluster, a_job, a_request, after_a_cycle
+from tests.support.builders.pods import controller_reference
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Scheduler:
 
 
 def _cluster(*jobs: Job) -> Cluster:
-    return a_cluster([a_node("n1"), a_node("n2")], [a_queue("a")], jobs)
+    return a_cluster([a_model_node("n1"), a_model_node("n2")], [a_model_gpu_queue("a")], jobs)
 
 
 async def test_a_question_is_answered_by_the_cycle_that_it_wakes() -> None:
@@ -78,11 +79,8 @@ async def test_who_waits_for_a_cycle_in_vain_is_told_so_and_forgotten() -> None:
     assert answered == []
 
 
-def _pod(name: str, *, owner: tuple[str, str] | None = None, group: str = "", scheduler: str = "kai-scheduler") -> Pod:
-    owners = [OwnerReference(api_version="v1", kind=owner[0], name=owner[1], uid="u")] if owner else []
-    annotations = {POD_GROUP: group} if group else {}
-    metadata = ObjectMeta(name=name, namespace="team", owner_references=owners, annotations=annotations)
-    return Pod(metadata=metadata, spec=PodSpec(scheduler_name=scheduler))
+def _pod(name: str, *, owner: tuple[str, str] | None = None, **given: Any) -> Pod:
+    return a_kai_pod(name, namespace="team", owner=controller_reference(*owner) if owner else None, **given)
 
 
 class Pods:

@@ -10,15 +10,16 @@ from shoal.api.scheduling_run_ai import SchedulingCondition
 from shoal.scheduler.explaining import conditions, eviction_message, next_conditions, without_condition
 from shoal.scheduler.session.session import Eviction
 from shoal.scheduler.session.statement import Reason
-from tests.scheduler.explaining.stage import NOW, a_cluster, a_job, a_node, a_queue, a_request, after_a_cycle
+from tests.scheduler.builders import a_model_gpu_queue, a_model_node
+from tests.scheduler.explaining.stage import NOW, a_cluster, a_job, a_request, after_a_cycle
 
-TWO = [a_node("n1"), a_node("n2")]
+TWO = [a_model_node("n1"), a_model_node("n2")]
 MOMENT = datetime.fromtimestamp(NOW, UTC)
 
 
 def test_a_condition_carries_the_figures_of_the_queue() -> None:
     jobs = [a_job("has", on="n1", request=a_request(6)), a_job("wants", request=a_request(4))]
-    with after_a_cycle(a_cluster(TWO, [a_queue("a", quota=2, limit=8)], jobs)) as session:
+    with after_a_cycle(a_cluster(TWO, [a_model_gpu_queue("a", quota=2, limit=8)], jobs)) as session:
         found = conditions(session, jobs[1], node_pool="")
     assert found is not None
     assert (found.type, found.node_pool, found.status, found.reason) == (
@@ -38,14 +39,14 @@ def test_a_condition_carries_the_figures_of_the_queue() -> None:
 
 def test_a_job_that_has_something_or_was_not_tried_carries_none() -> None:
     jobs = [a_job("grows", pods=3, needs=1, on=["n1"], request=a_request(8)), a_job("young", pods=1, needs=2)]
-    with after_a_cycle(a_cluster(TWO, [a_queue("a")], jobs)) as session:
+    with after_a_cycle(a_cluster(TWO, [a_model_gpu_queue("a")], jobs)) as session:
         assert conditions(session, jobs[0]) is None
         assert conditions(session, jobs[1]) is None
 
 
 def test_a_job_that_gives_up_after_one_attempt_names_the_pool() -> None:
     job = a_job("huge", request=a_request(16))
-    with after_a_cycle(a_cluster(TWO, [a_queue("a")], [job])) as session:
+    with after_a_cycle(a_cluster(TWO, [a_model_gpu_queue("a")], [job])) as session:
         found = conditions(session, job, node_pool="blue", names_pool=True)
     assert found is not None
     assert found.message.startswith("node pool blue: no node has room")
@@ -84,7 +85,7 @@ def test_what_was_said_is_taken_back_for_one_pool() -> None:
 
 
 def test_the_evicted_are_told_for_whom_and_by_what_right() -> None:
-    queues = [a_queue("a", quota=8), a_queue("b", quota=4)]
+    queues = [a_model_gpu_queue("a", quota=8), a_model_gpu_queue("b", quota=4)]
     loser = a_job("loser", "b", pods=2, on=["n1", "n2"], request=a_request(8))
     winner = a_job("winner", "a", request=a_request(8))
     with after_a_cycle(a_cluster(TWO, queues, [loser, winner]), actions=()) as session:

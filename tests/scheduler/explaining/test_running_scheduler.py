@@ -26,8 +26,8 @@ from shoal.scheduler.watching.carrying import Carrier
 from shoal.scheduler.watching.cycles import Cycles, CycleSettings
 from shoal.scheduler.watching.mirror import Mirror, MirrorSettings
 from shoal.scheduler.watching.watches import Watches
-from tests.scheduler.snapshots.documents import a_group, a_node, a_pod, a_queue
-from tests.support.in_process_cluster import Cluster
+from tests.scheduler.snapshots.documents import a_group_object, a_node_object, a_pod_object, a_queue_object
+from tests.support.clusters.in_process import Cluster
 
 
 def _scheduler(manager: Manager, app: web.Application) -> None:
@@ -43,13 +43,13 @@ def _scheduler(manager: Manager, app: web.Application) -> None:
 
 
 async def _made(cluster: Cluster) -> None:
-    await cluster.make(NODES, a_node("n1"))
+    await cluster.make(NODES, a_node_object("n1"))
     await cluster.client.merge_patch(NODES.documents(), "n1", {"spec": {"taints": None}})  # put there until it is ready
-    await cluster.set_status(NODES, "n1", a_node("n1")["status"])
-    await cluster.make(QUEUES, a_queue("team-a", quota=8))
-    await cluster.make(POD_GROUPS, a_group("gang", pods=2))
+    await cluster.set_status(NODES, "n1", a_node_object("n1")["status"])
+    await cluster.make(QUEUES, a_queue_object("team-a", quota=8))
+    await cluster.make(POD_GROUPS, a_group_object("gang", pods=2))
     for index in (0, 1):
-        await cluster.make(PODS, a_pod("gang", index))
+        await cluster.make(PODS, a_pod_object("gang", index))
 
 
 async def test_a_running_scheduler_tells_why_a_gang_waits_and_hands_out_what_it_decides_upon(cluster: Cluster) -> None:

@@ -14,10 +14,11 @@ from shoal.scheduler.model.queues import Queue
 from shoal.scheduler.model.tasks import Constraints
 from shoal.scheduler.session.failures import NoRoom, Refused
 from shoal.scheduler.session.settings import Settings
-from tests.scheduler.explaining.stage import a_cluster, a_job, a_node, a_queue, a_request, after_a_cycle
+from tests.scheduler.builders import a_model_gpu_queue, a_model_node
+from tests.scheduler.explaining.stage import a_cluster, a_job, a_request, after_a_cycle
 
-TWO = [a_node("n1"), a_node("n2")]
-QUEUES = [a_queue("a")]
+TWO = [a_model_node("n1"), a_model_node("n2")]
+QUEUES = [a_model_gpu_queue("a")]
 
 
 def told(job: Job, *others: Job, nodes: list[Node] = TWO, queues: list[Queue] = QUEUES) -> str:
@@ -35,13 +36,13 @@ def test_of_a_job_that_got_its_place_there_is_nothing_to_say() -> None:
 
 def test_a_pod_that_fits_nowhere_is_told_which_resource_is_short_on_how_many_nodes() -> None:
     full = a_job("full", pods=2, on=["n1", "n2"], request=a_request(6), preemptible=False)
-    queues = [a_queue("a", quota=12)]
+    queues = [a_model_gpu_queue("a", quota=12)]
     said = told(a_job("large", request=a_request(4)), full, queues=queues)
     assert said == "no node has room for pod team/large-0: not enough GPUs (2 nodes)"
 
 
 def test_a_node_may_be_short_of_several_things_and_others_may_be_unfit() -> None:
-    nodes = [a_node("n1", 1), a_node("n2", ready=False), a_node("n3", 0)]
+    nodes = [a_model_node("n1", 1), a_model_node("n2", is_ready=False), a_model_node("n3", 0)]
     said = told(a_job("large", request=a_request(4, cpu=40)), nodes=nodes)
     assert said.endswith("not enough CPU cores (2 nodes); not enough GPUs (2 nodes); is not ready (1 node)")
 
@@ -72,10 +73,10 @@ def test_pods_that_nothing_selects_are_told_so() -> None:
 
 
 def test_a_pod_that_shares_is_told_of_gpus_and_of_gpu_memory() -> None:
-    nodes = [a_node("n1", 1, size=40_000), a_node("n2", 1, size=80_000)]
+    nodes = [a_model_node("n1", 1, gpu_memory=40_000), a_model_node("n2", 1, gpu_memory=80_000)]
     full = a_job("full", on="n2", request=a_request(1), preemptible=False)
     wish = a_request(0, gpu=GpuRequest(memory=60_000, devices=1))
-    said = told(a_job("shares", request=wish), full, nodes=nodes, queues=[a_queue("a", quota=1)])
+    said = told(a_job("shares", request=wish), full, nodes=nodes, queues=[a_model_gpu_queue("a", quota=1)])
     assert said == "no node has room for pod team/shares-0: not enough GPU memory (1 node); not enough GPUs (1 node)"
 
 
@@ -101,7 +102,7 @@ def test_a_gang_that_is_not_complete_is_told_what_it_lacks() -> None:
     ],
 )
 def test_a_queue_that_will_not_do_is_named(queue: str, said: str) -> None:
-    queues = [a_queue("top"), a_queue("a", "top"), a_queue("lost", "nobody")]
+    queues = [a_model_gpu_queue("top"), a_model_gpu_queue("a", "top"), a_model_gpu_queue("lost", "nobody")]
     assert told(a_job("job", queue), queues=queues).startswith(said)
 
 
@@ -110,11 +111,13 @@ def test_a_limit_is_told_with_what_is_held_and_asked_for() -> None:
     assert said == "queue a is at its limit: it may hold 8 GPUs, holds 6, and the workload asks for 4"
 
 
-LIMITED = a_queue("a", limit=8)
+LIMITED = a_model_gpu_queue("a", limit=8)
 
 
 def test_a_non_preemptible_job_is_told_of_the_quota() -> None:
-    with after_a_cycle(a_cluster(TWO, [a_queue("a", quota=2)], [a_job("b", pods=3, preemptible=False)])) as session:
+    with after_a_cycle(
+        a_cluster(TWO, [a_model_gpu_queue("a", quota=2)], [a_job("b", pods=3, preemptible=False)])
+    ) as session:
         (cause,) = causes(session, session.cluster.jobs["team", "b"])
     assert cause.reason == "NonPreemptibleOverQuota"
     assert cause.details is not None
@@ -131,7 +134,7 @@ def test_a_job_that_evicts_nobody_yet_is_told_from_when_on_it_may() -> None:
 
 
 def test_a_required_level_is_told_by_its_topology() -> None:
-    nodes = [a_node(f"n{i}", labels={"rack": f"r{i}"}) for i in (1, 2)]
+    nodes = [a_model_node(f"n{i}", labels={"rack": f"r{i}"}) for i in (1, 2)]
     job = a_job("near", pods=2, request=a_request(8), wish=TopologyWish("net", required="rack"))
     with after_a_cycle(a_cluster(nodes, QUEUES, [job], [Topology("net", ("rack",))])) as session:
         assert short(session, job) == "topology net: no domain of level rack has room for 2 pods together"
@@ -141,7 +144,7 @@ def test_a_job_beyond_the_depth_of_its_queue_is_told_that_it_was_not_tried() -> 
     full = a_job("full", pods=2, on=["n1", "n2"], request=a_request(8), preemptible=False)
     first, second = a_job("first", age=20), a_job("second", age=10)
     settings = Settings(queue_depths={"allocate": 1})
-    with after_a_cycle(a_cluster(TWO, [a_queue("a", quota=16)], [full, first, second]), settings) as session:
+    with after_a_cycle(a_cluster(TWO, [a_model_gpu_queue("a", quota=16)], [full, first, second]), settings) as session:
         assert short(session, first).startswith("no node has room")
         assert short(session, second) == "it was not tried in the last cycle: of each queue only the first 1 are"
 

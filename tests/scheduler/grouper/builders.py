@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,29 +14,24 @@ from shoal.scheduler.grouper.kinds import wanted_group
 from shoal.scheduler.grouper.pods import GroupedPod
 from shoal.scheduler.grouper.settings import GrouperSettings
 from shoal.scheduler.grouper.wanted import GroupWanted, checked
+from tests.scheduler.builders import kai_pod_manifest
 
 CLASSES = frozenset({"train", "build-preemptible", "build", "inference", "urgent"})
 
 
-def a_pod(
-    name: str = "p",
-    *,
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-    owners: Iterable[Mapping[str, Any]] = (),
-    deleting: bool = False,
-    **spec: Any,
+def a_grouped_pod(
+    name: str = "p", *, owners: Iterable[Mapping[str, Any]] = (), deleting: bool = False, **given: Any
 ) -> GroupedPod:
-    metadata = {
-        "name": name,
-        "namespace": "team",
-        "uid": f"{name}-uid",
-        "labels": dict(labels or {}),
-        "annotations": dict(annotations or {}),
-        "ownerReferences": list(owners),
-        **({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {}),
-    }
-    return msgspec.convert({"metadata": metadata, "spec": {"schedulerName": "kai-scheduler", **spec}}, GroupedPod)
+    """A pod for KAI's scheduler, as far as its group depends on it."""
+    manifest = kai_pod_manifest(
+        name,
+        namespace="team",
+        uid=f"{name}-uid",
+        deleted=datetime(2026, 1, 1, tzinfo=UTC) if deleting else None,
+        metadata={"ownerReferences": list(owners)},
+        **given,
+    )
+    return msgspec.convert(manifest, GroupedPod)
 
 
 def an_owner(
@@ -68,7 +64,7 @@ def the_group(
 ) -> GroupWanted:
     """The group of a pod with these owners, the nearest first."""
     known = facts or Facts(settings=settings or GrouperSettings(), priority_classes=CLASSES)
-    case = Case(pod=pod or a_pod(), owners=owners, beside=beside, members=tuple(members), facts=known)
+    case = Case(pod=pod or a_grouped_pod(), owners=owners, beside=beside, members=tuple(members), facts=known)
     return checked(wanted_group(case))
 
 

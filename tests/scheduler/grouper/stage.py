@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -11,8 +12,9 @@ from shoal.api.scheduling_run_ai import POD_GROUPS
 from shoal.kube import Manager, NotFound
 from shoal.scheduler.grouper import GrouperSettings, add_grouper
 from shoal.scheduler.grouper.knowledge import PRIORITY_CLASSES
-from tests.support.cluster_client import install, until
-from tests.support.in_process_cluster import Cluster
+from tests.scheduler.builders import kai_pod_manifest
+from tests.support.clusters.client import install, until
+from tests.support.clusters.in_process import Cluster
 
 CONTAINERS = [{"name": "c", "image": "i"}]
 
@@ -28,20 +30,12 @@ def template(*, labels: dict[str, str] | None = None, annotations: Any = None, *
     return {"metadata": metadata, "spec": {"schedulerName": "kai-scheduler", "containers": CONTAINERS, **spec}}
 
 
-def a_pod_body(
-    name: str, *, labels: Any = None, annotations: Any = None, owner: Any = None, **spec: Any
-) -> dict[str, Any]:
-    """A pod that asks for KAI."""
-    metadata = {
-        "name": name,
-        "labels": labels or {},
-        "annotations": annotations or {},
-        **({"ownerReferences": [reference(owner)]} if owner else {}),
-    }
-    return {"metadata": metadata, "spec": {"schedulerName": "kai-scheduler", "containers": CONTAINERS, **spec}}
+def grouped_pod_manifest(name: str, *, owner: Mapping[str, Any] | None = None, **given: Any) -> dict[str, Any]:
+    """A pod for KAI's scheduler, below an object that was read if one is given."""
+    return kai_pod_manifest(name, owner=reference(owner) if owner else None, **given)
 
 
-def reference(owner: dict[str, Any]) -> dict[str, str]:
+def reference(owner: Mapping[str, Any]) -> dict[str, str]:
     """The reference of a child to an object that was read."""
     metadata = owner["metadata"]
     return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"], "uid": metadata["uid"]}

@@ -11,7 +11,7 @@ from shoal.api.scheduling_run_ai import TopologyConstraint
 from shoal.scheduler.grouper.case import Facts
 from shoal.scheduler.grouper.defaults import KindDefaults
 from shoal.scheduler.grouper.settings import GrouperSettings
-from tests.scheduler.grouper.builders import CLASSES, a_pod, an_owner, the_group
+from tests.scheduler.grouper.builders import CLASSES, a_grouped_pod, an_owner, the_group
 
 
 def some(**said: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def test_a_group_belongs_to_the_topmost_owner_and_does_not_bind_it() -> None:
 
 
 def test_a_pod_without_an_owner_is_the_owner_of_its_group() -> None:
-    group = the_group(pod=a_pod("solo", labels={"kai.scheduler/queue": "q"}))
+    group = the_group(pod=a_grouped_pod("solo", labels={"kai.scheduler/queue": "q"}))
     assert (group.name, group.owner.kind, group.owner.uid) == ("pg-solo-solo-uid", "Pod", "solo-uid")
     assert (group.queue, group.priority_class, group.min_member) == ("q", "train", 1)
 
@@ -37,7 +37,9 @@ def test_labels_and_annotations_of_the_owner_are_the_groups_too() -> None:
         labels={"app": "a", "user": "ann"},
         annotations={"note": "n", "kubectl.kubernetes.io/last-applied-configuration": "{}"},
     )
-    pod = a_pod(labels={"user": "bob", "kai.scheduler/node-pool": "gpu"}, annotations={"user": "bob@example.com"})
+    pod = a_grouped_pod(
+        labels={"user": "bob", "kai.scheduler/node-pool": "gpu"}, annotations={"user": "bob@example.com"}
+    )
     group = the_group(owner, pod=pod)
     assert group.labels == {"app": "a", "user": "ann", "kai.scheduler/node-pool": "gpu"}
     top = yaml.safe_load(group.annotations["kai.scheduler/top-owner-metadata"])
@@ -47,7 +49,7 @@ def test_labels_and_annotations_of_the_owner_are_the_groups_too() -> None:
 
 
 def test_the_user_of_a_pod_is_the_groups_where_the_owner_names_none() -> None:
-    assert the_group(some(), pod=a_pod(labels={"user": "bob"})).labels["user"] == "bob"
+    assert the_group(some(), pod=a_grouped_pod(labels={"user": "bob"})).labels["user"] == "bob"
 
 
 QUEUES: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
@@ -70,12 +72,12 @@ QUEUES: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
 
 @pytest.mark.parametrize(("owner", "pod", "expected"), QUEUES.values(), ids=QUEUES)
 def test_the_queue_is_the_first_that_is_named(owner: dict[str, str], pod: dict[str, str], expected: str) -> None:
-    assert the_group(some(labels=owner), pod=a_pod(labels=pod)).queue == expected
+    assert the_group(some(labels=owner), pod=a_grouped_pod(labels=pod)).queue == expected
 
 
 def test_the_labels_of_queue_and_node_pool_are_settings() -> None:
     settings = GrouperSettings(queue_label="queue", node_pool_label="pool")
-    pod = a_pod(labels={"project": "x", "pool": "np"})
+    pod = a_grouped_pod(labels={"project": "x", "pool": "np"})
     assert the_group(some(labels={"queue": "a"}), settings=settings).queue == "a"
     assert the_group(some(), pod=pod, settings=settings).queue == "x-np"
 
@@ -117,7 +119,7 @@ def test_the_priority_is_the_first_class_that_is_named_and_exists(
     owner: dict[str, str], pod: dict[str, Any], expected: str
 ) -> None:
     facts = Facts(priority_classes=CLASSES, defaults=DEFAULTS)
-    assert the_group(some(labels=owner), pod=a_pod(**pod), facts=facts).priority_class == expected
+    assert the_group(some(labels=owner), pod=a_grouped_pod(**pod), facts=facts).priority_class == expected
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,7 @@ def test_preemptibility_is_the_first_that_makes_sense(owner: str | None, pod: st
         return {} if said is None else {"kai.scheduler/preemptibility": said}
 
     facts = Facts(priority_classes=CLASSES, defaults=DEFAULTS)
-    group = the_group(some(labels=labels(owner)), pod=a_pod(labels=labels(pod)), facts=facts)
+    group = the_group(some(labels=labels(owner)), pod=a_grouped_pod(labels=labels(pod)), facts=facts)
     assert group.preemptibility == expected
 
 
@@ -182,7 +184,7 @@ def test_preemption_delay_and_staleness_are_copied(owner: str | None, pod: str |
         keys = ("kai.scheduler/preemption-delay", "kai.scheduler/staleness-grace-period")
         return {} if said is None else dict.fromkeys(keys, said)
 
-    group = the_group(some(annotations=annotations(owner)), pod=a_pod(annotations=annotations(pod)))
+    group = the_group(some(annotations=annotations(owner)), pod=a_grouped_pod(annotations=annotations(pod)))
     assert (group.preemption_delay, group.staleness_grace_period) == (delay, grace)
 
 

@@ -19,9 +19,9 @@ from shoal.cluster.controllers.stateful_sets import add_stateful_sets
 from shoal.kube import Manager
 from shoal.scheduler.grouper import GrouperSettings, add_grouper
 from tests.scheduler.grouper.stage import (
-    a_pod_body,
     add_priorities,
     group_of,
+    grouped_pod_manifest,
     grouper,
     groups_there,
     marked_pods,
@@ -29,9 +29,9 @@ from tests.scheduler.grouper.stage import (
     template,
     told,
 )
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 SELECTOR = {"matchLabels": {"app": "a"}}
 
@@ -109,7 +109,7 @@ async def test_each_pod_of_a_deployment_is_a_group_that_goes_with_it(cluster: Cl
 
 
 async def test_a_pod_by_itself_is_a_group_that_is_made_again_when_it_is_lost(cluster: Cluster) -> None:
-    pod = await cluster.make(PODS, a_pod_body("solo", labels={"kai.scheduler/queue": "q"}))
+    pod = await cluster.make(PODS, grouped_pod_manifest("solo", labels={"kai.scheduler/queue": "q"}))
     name = f"pg-solo-{pod.metadata.uid}"
     async with cluster.controllers(grouper):
         (marked,) = await marked_pods(cluster, 1)
@@ -120,8 +120,8 @@ async def test_a_pod_by_itself_is_a_group_that_is_made_again_when_it_is_lost(clu
 
 
 async def test_pods_of_other_schedulers_are_none_of_ours(cluster: Cluster) -> None:
-    await cluster.make(PODS, a_pod_body("other", schedulerName="default-scheduler"))
-    await cluster.make(PODS, a_pod_body("second", schedulerName="other-kai"))
+    await cluster.make(PODS, grouped_pod_manifest("other", schedulerName="default-scheduler"))
+    await cluster.make(PODS, grouped_pod_manifest("second", schedulerName="other-kai"))
     settings = GrouperSettings(scheduler_names=frozenset({"kai-scheduler", "other-kai"}))
     async with cluster.controllers(lambda manager: add_grouper(manager, settings)) as manager:
         (marked,) = await marked_pods(cluster, 1)
@@ -133,10 +133,10 @@ async def test_pods_of_other_schedulers_are_none_of_ours(cluster: Cluster) -> No
 async def test_what_others_group_or_want_ungrouped_is_left_alone(cluster: Cluster) -> None:
     skipped = a_job("skipped", pods=1, annotations={"kai.scheduler/skip-podgrouper": "true"})
     job = (await cluster.make(JOBS, skipped)).content
-    await cluster.make(PODS, a_pod_body("below", owner=job))
-    await cluster.make(PODS, a_pod_body("volcano", annotations={"scheduling.volcano.sh/group-name": "v"}))
-    await cluster.make(PODS, a_pod_body("mine", annotations={"pod-group-name": "mine"}))
-    await cluster.make(PODS, a_pod_body("solo"))
+    await cluster.make(PODS, grouped_pod_manifest("below", owner=job))
+    await cluster.make(PODS, grouped_pod_manifest("volcano", annotations={"scheduling.volcano.sh/group-name": "v"}))
+    await cluster.make(PODS, grouped_pod_manifest("mine", annotations={"pod-group-name": "mine"}))
+    await cluster.make(PODS, grouped_pod_manifest("solo"))
     async with cluster.controllers(grouper) as manager:
         await groups_there(cluster, 1)
         await at_rest(manager)
@@ -146,7 +146,7 @@ async def test_what_others_group_or_want_ungrouped_is_left_alone(cluster: Cluste
 
 async def test_a_workload_may_change_its_mind_about_being_grouped(cluster: Cluster) -> None:
     job = await cluster.make(JOBS, a_job(pods=1, annotations={"kai.scheduler/skip-podgrouper": "true"}))
-    await cluster.make(PODS, a_pod_body("below", owner=job.content))
+    await cluster.make(PODS, grouped_pod_manifest("below", owner=job.content))
     async with cluster.controllers(grouper) as manager:
         await at_rest(manager)
         assert await cluster.all(POD_GROUPS) == []
@@ -157,7 +157,7 @@ async def test_a_workload_may_change_its_mind_about_being_grouped(cluster: Clust
 
 async def test_at_rest_nothing_is_written_not_even_after_a_restart(cluster: Cluster) -> None:
     await cluster.make(JOBS, a_job())
-    await cluster.make(PODS, a_pod_body("solo"))
+    await cluster.make(PODS, grouped_pod_manifest("solo"))
     async with cluster.controllers(add_jobs, grouper):
         await marked_pods(cluster, 4)
     async with cluster.controllers(grouper) as manager:
@@ -167,7 +167,7 @@ async def test_at_rest_nothing_is_written_not_even_after_a_restart(cluster: Clus
         await cluster.client.merge_patch(
             PODS, "solo", {"metadata": {"annotations": {"received-resource-type": "Regular"}}}, "default"
         )
-        await cluster.make(PODS, a_pod_body("last"))
+        await cluster.make(PODS, grouped_pod_manifest("last"))
         await marked_pods(cluster, 5)
         await at_rest(manager)
         assert writes_of(manager) == 2
@@ -218,8 +218,8 @@ async def test_a_foreign_group_of_the_same_name_is_not_taken_over(cluster: Clust
     name = f"pg-train-{job['metadata']['uid']}"
     foreign = {"metadata": {"name": name, "labels": {"whose": "theirs"}}, "spec": {"minMember": 7, "queue": "theirs"}}
     await cluster.make(POD_GROUPS, foreign)
-    await cluster.make(PODS, a_pod_body("p", owner=job))
-    await cluster.make(PODS, a_pod_body("solo"))
+    await cluster.make(PODS, grouped_pod_manifest("p", owner=job))
+    await cluster.make(PODS, grouped_pod_manifest("solo"))
     async with cluster.controllers(grouper) as manager:
         event = await told(cluster, "is not owned by Job train")
         assert event["involvedObject"]["name"] == "p"
@@ -241,7 +241,7 @@ async def test_a_group_that_kais_own_grouper_made_is_carried_on(cluster: Cluster
         "spec": {"minMember": 7, "queue": "kept"},
     }
     await cluster.make(POD_GROUPS, theirs)
-    await cluster.make(PODS, a_pod_body("p", owner=job))
+    await cluster.make(PODS, grouped_pod_manifest("p", owner=job))
     async with cluster.controllers(grouper):
         await marked_pods(cluster, 1)
         group = await until(lambda: _with_minimum(cluster, name, 1))
@@ -252,7 +252,7 @@ async def test_default_priorities_come_from_a_config_map(cluster: Cluster) -> No
     await add_priorities(cluster, "nightly", "daily")
     settings = GrouperSettings(defaults_name="defaults", defaults_namespace="default")
     job = await cluster.make(JOBS, a_job(pods=1))
-    await cluster.make(PODS, a_pod_body("p", owner=job.content))
+    await cluster.make(PODS, grouped_pod_manifest("p", owner=job.content))
     types = '[{"typeName": "Job", "group": "batch", "priorityName": "%s", "preemptibility": "non-preemptible"}]'
     await cluster.make(CONFIG_MAPS, {"metadata": {"name": "defaults"}, "data": {"types": types % "nightly"}})
     name = f"pg-train-{job.metadata.uid}"
@@ -268,7 +268,7 @@ async def test_default_priorities_come_from_a_config_map(cluster: Cluster) -> No
 
 
 async def test_a_priority_counts_from_when_its_class_exists(cluster: Cluster) -> None:
-    pod = await cluster.make(PODS, a_pod_body("solo", labels={"priorityClassName": "late"}))
+    pod = await cluster.make(PODS, grouped_pod_manifest("solo", labels={"priorityClassName": "late"}))
     name = f"pg-solo-{pod.metadata.uid}"
     async with cluster.controllers(grouper):
         await until(lambda: _with_priority(cluster, name, "train"))
@@ -278,8 +278,8 @@ async def test_a_priority_counts_from_when_its_class_exists(cluster: Cluster) ->
 
 async def test_a_job_that_makes_no_sense_is_told_and_stops_nobody(cluster: Cluster) -> None:
     bad = await cluster.make(JOBS, a_job("bad", pods=1, annotations={"kai.scheduler/batch-min-member": "few"}))
-    await cluster.make(PODS, a_pod_body("a", owner=bad.content))
-    await cluster.make(PODS, a_pod_body("b"))
+    await cluster.make(PODS, grouped_pod_manifest("a", owner=bad.content))
+    await cluster.make(PODS, grouped_pod_manifest("b"))
     async with cluster.controllers(grouper) as manager:
         event = await told(cluster, "whole number of at least 0")
         assert (event["type"], event["involvedObject"]["name"]) == ("Warning", "a")
@@ -293,10 +293,10 @@ async def test_a_job_that_makes_no_sense_is_told_and_stops_nobody(cluster: Clust
 
 async def test_metrics_count_groups_pods_and_problems(cluster: Cluster) -> None:
     bad = await cluster.make(JOBS, a_job("bad", pods=1, annotations={"kai.scheduler/batch-min-member": "few"}))
-    await cluster.make(PODS, a_pod_body("a", owner=bad.content))
+    await cluster.make(PODS, grouped_pod_manifest("a", owner=bad.content))
     good = await cluster.make(JOBS, a_job("good", pods=2))
     for name in ("b", "c"):
-        await cluster.make(PODS, a_pod_body(name, owner=good.content))
+        await cluster.make(PODS, grouped_pod_manifest(name, owner=good.content))
     async with cluster.controllers(grouper) as manager:
         await marked_pods(cluster, 2)
         await told(cluster, "whole number")

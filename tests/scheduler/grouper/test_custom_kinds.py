@@ -16,9 +16,9 @@ from shoal.cli.processes.api import define
 from tests.scheduler.grouper.stage import (
     THINGS,
     a_kind,
-    a_pod_body,
     define_kinds,
     group_of,
+    grouped_pod_manifest,
     grouper,
     groups_there,
     made,
@@ -28,9 +28,9 @@ from tests.scheduler.grouper.stage import (
     template,
     told,
 )
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 RAY_CLUSTERS = a_kind("ray.io/v1", "RayCluster", "rayclusters")
 RAY_JOBS = a_kind("ray.io/v1", "RayJob", "rayjobs")
@@ -58,7 +58,7 @@ async def test_a_ray_cluster_and_what_becomes_of_it(cluster: Cluster) -> None:
     spec = {"headGroupSpec": {}, "workerGroupSpecs": [gpu]}
     ray = await made(cluster, RAY_CLUSTERS, "ray", spec, labels={"kai.scheduler/queue": "q"})
     for name, nodes in (("head", "headgroup"), ("w-0", "gpu"), ("w-1", "gpu")):
-        await cluster.make(PODS, a_pod_body(name, owner=ray, labels={"ray.io/group": nodes}))
+        await cluster.make(PODS, grouped_pod_manifest(name, owner=ray, labels={"ray.io/group": nodes}))
     async with cluster.controllers(grouper) as manager:
         pods = await marked_pods(cluster, 3)
         assert [part_of(pod) for pod in pods] == ["headgroup", "gpu", "gpu"]
@@ -90,8 +90,8 @@ async def test_the_pod_that_submits_a_ray_job_is_in_the_group_of_its_cluster(clu
     await cluster.set_status(RAY_JOBS, "train", {"rayClusterName": "train-x"})
     submit = {"template": template(restartPolicy="Never")}
     submitter = await made(cluster, JOBS, "train-submit", submit, owner=job)
-    await cluster.make(PODS, a_pod_body("submit", owner=submitter))
-    await cluster.make(PODS, a_pod_body("head", owner=ray, labels={"ray.io/group": "headgroup"}))
+    await cluster.make(PODS, grouped_pod_manifest("submit", owner=submitter))
+    await cluster.make(PODS, grouped_pod_manifest("head", owner=ray, labels={"ray.io/group": "headgroup"}))
     async with cluster.controllers(grouper):
         head, submitting = await marked_pods(cluster, 2)
         (group,) = await groups_there(cluster, 1)
@@ -111,7 +111,7 @@ async def test_a_pytorch_job_in_segments(cluster: Cluster) -> None:
     roles = [("m", "master", "0"), *((f"w-{index}", "worker", str(index)) for index in range(4))]
     for name, role, index in roles:
         labels = {"training.kubeflow.org/replica-type": role, "training.kubeflow.org/replica-index": index}
-        await cluster.make(PODS, a_pod_body(name, owner=job, labels=labels))
+        await cluster.make(PODS, grouped_pod_manifest(name, owner=job, labels=labels))
     async with cluster.controllers(grouper):
         pods = await marked_pods(cluster, 5)
         group = await parts_there(
@@ -130,7 +130,7 @@ async def test_a_train_job_is_grouped_as_its_job_set(cluster: Cluster) -> None:
         spec = {"template": template(restartPolicy="Never")}
         job = await made(cluster, JOBS, f"t-node-{index}", spec, owner=job_set)
         labels = {"jobset.sigs.k8s.io/replicatedjob-name": "node", "jobset.sigs.k8s.io/job-index": index}
-        await cluster.make(PODS, a_pod_body(f"p-{index}", owner=job, labels=labels))
+        await cluster.make(PODS, grouped_pod_manifest(f"p-{index}", owner=job, labels=labels))
     async with cluster.controllers(grouper) as manager:
         pods = await marked_pods(cluster, 2)
         (group,) = await groups_there(cluster, 1)
@@ -148,7 +148,7 @@ async def test_a_leader_starts_alone_until_it_has_a_node(cluster: Cluster) -> No
     owner = await made(cluster, LEADER_WORKER_SETS, "lws", spec)
     index = "leaderworkerset.sigs.k8s.io/worker-index"
     group_index = "leaderworkerset.sigs.k8s.io/group-index"
-    await cluster.make(PODS, a_pod_body("lws-0", owner=owner, labels={index: "0", group_index: "0"}))
+    await cluster.make(PODS, grouped_pod_manifest("lws-0", owner=owner, labels={index: "0", group_index: "0"}))
     name = f"pg-lws-{owner['metadata']['uid']}-group-0"
     async with cluster.controllers(grouper):
         group = await parts_there(cluster, name, "leader")
@@ -164,9 +164,9 @@ async def test_the_way_up_leads_through_pods_that_own_others(cluster: Cluster) -
     index = "leaderworkerset.sigs.k8s.io/worker-index"
     spec = {"serviceName": "s", "selector": {"matchLabels": {"app": "a"}}, "template": template()}
     leaders = await made(cluster, STATEFUL_SETS, "lws", spec, owner=owner)
-    leader = (await cluster.make(PODS, a_pod_body("lws-0", owner=leaders, labels={index: "0"}))).content
+    leader = (await cluster.make(PODS, grouped_pod_manifest("lws-0", owner=leaders, labels={index: "0"}))).content
     workers = await made(cluster, STATEFUL_SETS, "lws-0", spec, owner=leader)
-    await cluster.make(PODS, a_pod_body("lws-0-1", owner=workers, labels={index: "1"}))
+    await cluster.make(PODS, grouped_pod_manifest("lws-0-1", owner=workers, labels={index: "1"}))
     async with cluster.controllers(grouper) as manager:
         pods = await marked_pods(cluster, 2)
         await at_rest(manager)
@@ -184,12 +184,12 @@ async def test_a_gang_that_a_backend_speaks_for_is_left_to_it(cluster: Cluster, 
     gang = await made(cluster, POD_GANGS.documents(), "s-0", gang_spec)
     name = f"pg-s-0-{gang['metadata']['uid']}"
     labels = {"grove.io/podgang": "s-0", "grove.io/podclique": "s-0-a"}
-    await cluster.make(PODS, a_pod_body("p", owner=pcs, labels=labels))
+    await cluster.make(PODS, grouped_pod_manifest("p", owner=pcs, labels=labels))
     if has_backend:
         owner = {**reference(gang), "controller": True}
         theirs = {"metadata": {"name": name, "ownerReferences": [owner]}, "spec": {"minMember": 9}}
         await cluster.make(POD_GROUPS, theirs)
-    await cluster.make(PODS, a_pod_body("solo"))
+    await cluster.make(PODS, grouped_pod_manifest("solo"))
     async with cluster.controllers(grouper) as manager:
         pods = await marked_pods(cluster, 1 if has_backend else 2)
         await at_rest(manager)
@@ -208,7 +208,7 @@ async def test_a_kind_that_nobody_knows_is_one_group(cluster: Cluster) -> None:
     await define_kinds(cluster, THINGS)
     thing = await made(cluster, THINGS, "thing", labels={"kai.scheduler/queue": "q"})
     for name in ("a", "b"):
-        await cluster.make(PODS, a_pod_body(name, owner=thing))
+        await cluster.make(PODS, grouped_pod_manifest(name, owner=thing))
     async with cluster.controllers(grouper):
         await marked_pods(cluster, 2)
         (group,) = await groups_there(cluster, 1)
@@ -221,7 +221,7 @@ async def test_an_owner_with_several_owners_is_told(cluster: Cluster) -> None:
     first, second = await made(cluster, THINGS, "first"), await made(cluster, THINGS, "second")
     both = {"ownerReferences": [reference(first), reference(second)]}
     middle = await made(cluster, THINGS, "middle", **both)
-    await cluster.make(PODS, a_pod_body("p", owner=middle))
+    await cluster.make(PODS, grouped_pod_manifest("p", owner=middle))
     async with cluster.controllers(grouper) as manager:
         event = await told(cluster, "Thing middle has several owners (Thing first, Thing second)")
         assert event["involvedObject"]["name"] == "p"
@@ -238,7 +238,7 @@ async def test_an_owner_with_several_owners_is_told(cluster: Cluster) -> None:
 )
 async def test_an_owner_that_is_not_there_is_told(cluster: Cluster, owner: dict[str, str]) -> None:
     gone = {**owner, "metadata": {"name": "gone", "uid": "0000"}}
-    await cluster.make(PODS, a_pod_body("p", owner=gone))
+    await cluster.make(PODS, grouped_pod_manifest("p", owner=gone))
     async with cluster.controllers(grouper):
         await told(cluster, f"{owner['kind']} gone with uid 0000 owns the pod and is gone")
     assert await cluster.all(POD_GROUPS) == []
@@ -247,9 +247,9 @@ async def test_an_owner_that_is_not_there_is_told(cluster: Cluster, owner: dict[
 async def test_an_owner_that_came_after_another_of_its_name_is_not_the_pods(cluster: Cluster) -> None:
     job = await cluster.make(JOBS, {"metadata": {"name": "job"}, "spec": {"template": template(restartPolicy="Never")}})
     stale = {**job.content, "metadata": {**job.content["metadata"], "uid": "before"}}
-    await cluster.make(PODS, a_pod_body("new", owner=job.content))
+    await cluster.make(PODS, grouped_pod_manifest("new", owner=job.content))
     async with cluster.controllers(grouper):
         await marked_pods(cluster, 1)
-        await cluster.make(PODS, a_pod_body("old", owner=stale))
+        await cluster.make(PODS, grouped_pod_manifest("old", owner=stale))
         await told(cluster, "Job job with uid before owns the pod and is gone")
         await marked_pods(cluster, 1)

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from shoal.scheduler.grouper.kinds.registry import RULES, SKIPPED
-from tests.scheduler.grouper.builders import a_pod, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, the_group
 
 PAGE = (Path(__file__).parents[3] / "docs" / "pod-grouper.md").read_text()
 EXAMPLES: list[Any] = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
@@ -23,7 +23,7 @@ def test_every_kind_that_has_a_rule_is_in_the_table() -> None:
 def test_the_example_gives_the_group_that_the_page_shows() -> None:
     job, group = EXAMPLES[:2]
     owner = {**job, "metadata": {**job["metadata"], "namespace": "team", "uid": "u"}}
-    wanted = the_group(owner, pod=a_pod())
+    wanted = the_group(owner, pod=a_grouped_pod())
     assert wanted.name == "pg-train-u"
     assert {**wanted.body(frozenset())["spec"], "queue": wanted.queue} == group["spec"]
 

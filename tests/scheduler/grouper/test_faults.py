@@ -13,13 +13,13 @@ from shoal.api.core import PODS
 from shoal.api.scheduling_run_ai import POD_GROUPS
 from shoal.kube import Manager, running
 from shoal.kube.transport import Request, Response
-from tests.scheduler.grouper.stage import a_pod_body, grouper, groups_there, marked_pods, template, told
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.faults import FaultyTransport, behind
-from tests.support.in_process_cluster import Cluster
-from tests.support.scripted import status
+from tests.scheduler.grouper.stage import grouped_pod_manifest, grouper, groups_there, marked_pods, template, told
+from tests.support.clusters.client import until
+from tests.support.clusters.faults import FaultyTransport, behind
+from tests.support.clusters.in_process import Cluster
+from tests.support.network.scripted import status
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 JOB = {"metadata": {"name": "job"}, "spec": {"template": template(restartPolicy="Never")}}
 
@@ -50,7 +50,7 @@ async def test_refused_writes_are_made_up_for(cluster: Cluster) -> None:
 
     async with on_a_bad_line(cluster) as (_, line):
         line.faults.append(twice)
-        await cluster.make(PODS, a_pod_body("solo"))
+        await cluster.make(PODS, grouped_pod_manifest("solo"))
         await marked_pods(cluster, 1)
         await groups_there(cluster, 1)
     assert list(refused.values()) == [2]
@@ -65,7 +65,7 @@ async def test_a_pod_that_cannot_be_marked_keeps_no_other_from_it(cluster: Clust
         line.faults.append(never_b)
         job = (await cluster.make(JOBS, JOB)).content
         for name in ("a", "b", "c"):
-            await cluster.make(PODS, a_pod_body(name, owner=job))
+            await cluster.make(PODS, grouped_pod_manifest(name, owner=job))
         pods = await marked_pods(cluster, 2)
     assert [pod["metadata"]["name"] for pod in pods] == ["a", "c"]
 
@@ -79,7 +79,7 @@ async def test_a_foreign_group_that_is_made_in_the_same_moment_is_given_back(clu
 
     async with on_a_bad_line(cluster) as (manager, line):
         line.meanwhile = overtake
-        await cluster.make(PODS, a_pod_body("solo"))
+        await cluster.make(PODS, grouped_pod_manifest("solo"))
         await told(cluster, "is not owned by Pod solo")
         await at_rest(manager)
     (found,) = await cluster.all(POD_GROUPS)
@@ -90,7 +90,7 @@ async def test_a_foreign_group_that_is_made_in_the_same_moment_is_given_back(clu
 
 async def test_an_owner_is_not_gone_where_only_the_picture_of_it_is_old(cluster: Cluster) -> None:
     first = (await cluster.make(JOBS, JOB)).content
-    await cluster.make(PODS, a_pod_body("old", owner=first))
+    await cluster.make(PODS, grouped_pod_manifest("old", owner=first))
     async with on_a_bad_line(cluster) as (manager, _):
         await marked_pods(cluster, 1)
         (jobs,) = [informer for informer in manager.cache.informers if informer.resource.plural == "jobs"]
@@ -99,7 +99,7 @@ async def test_an_owner_is_not_gone_where_only_the_picture_of_it_is_old(cluster:
             await cluster.client.delete(JOBS, "job", "default", grace_seconds=0)
             await until(lambda: _is_gone(cluster))
             second = (await cluster.make(JOBS, JOB)).content
-            await cluster.make(PODS, a_pod_body("new", owner=second))
+            await cluster.make(PODS, grouped_pod_manifest("new", owner=second))
             await marked_pods(cluster, 2)
 
 
@@ -114,7 +114,7 @@ async def _is_gone(cluster: Cluster) -> bool:
 async def test_a_watch_that_breaks_loses_nothing(cluster: Cluster) -> None:
     async with on_a_bad_line(cluster) as (_, line):
         for index in range(5):
-            await cluster.make(PODS, a_pod_body(f"p-{index}"))
+            await cluster.make(PODS, grouped_pod_manifest(f"p-{index}"))
             line.cut_streams()
         await marked_pods(cluster, 5)
         await groups_there(cluster, 5)

@@ -27,12 +27,12 @@ from shoal.scheduler.grouper.definitions import (
 from shoal.scheduler.grouper.fields import Ungroupable
 from shoal.scheduler.grouper.jq import DEEPEST, FUNCTIONS, LONGEST, MOST_WORDS, InvalidQuery, QueryFailed, parse
 from shoal.scheduler.grouper.wanted import GroupWanted
-from tests.scheduler.grouper.builders import CLASSES, a_pod, an_owner, parts_of, the_group
+from tests.scheduler.grouper.builders import CLASSES, a_grouped_pod, an_owner, parts_of, the_group
 from tests.scheduler.grouper.stage import (
     THINGS,
-    a_pod_body,
     define_kinds,
     group_of,
+    grouped_pod_manifest,
     grouper,
     groups_there,
     is_served,
@@ -43,9 +43,9 @@ from tests.scheduler.grouper.stage import (
 )
 from tests.scheduler.grouper.test_docs import EXAMPLES, PAGE
 from tests.scheduler.grouper.test_rights import BINDINGS, ROLES, with_own_rights
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import install, until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.clusters.client import install, until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 Json = dict[str, Any]
 ROLE = ".metadata.labels.role"
@@ -110,7 +110,7 @@ def grouped(karta: Json, owner: Json | None = None, **labels: str) -> GroupWante
     """The group of a pod of a Flow, in a cluster with one definition."""
     definition = ready(karta)
     facts = Facts(priority_classes=CLASSES, definitions={definition.kind: definition})
-    return the_group(owner or a_flow(), pod=a_pod(labels={"role": "worker", **labels}), facts=facts)
+    return the_group(owner or a_flow(), pod=a_grouped_pod(labels={"role": "worker", **labels}), facts=facts)
 
 
 # The newer form: one group for the workload.
@@ -133,9 +133,9 @@ def test_the_components_that_are_named_become_parts_that_all_start_together() ->
     assert master.topology_constraint is None
     assert worker.topology_constraint is not None
     assert worker.topology_constraint.topology == "gpus"
-    roles = {role: group.part_of(a_pod(labels={"role": role})) for role in ("master", "worker", "other")}
+    roles = {role: group.part_of(a_grouped_pod(labels={"role": role})) for role in ("master", "worker", "other")}
     assert roles == {"master": "master", "worker": "worker", "other": ""}
-    assert group.part_of(a_pod()) == ""
+    assert group.part_of(a_grouped_pod()) == ""
 
 
 def test_without_parts_all_pods_of_all_components_start_together() -> None:
@@ -192,7 +192,7 @@ def test_the_pods_of_components_below_a_part_are_in_it() -> None:
     owner = a_flow(fleet={"replicas": 2}, leader={"replicas": 1}, follower={"replicas": 3})
     group = grouped(karta, owner)
     assert parts_of(group) == {"fleet": "8 pods"}
-    assert group.part_of(a_pod(labels={"role": "follower"})) == "fleet"
+    assert group.part_of(a_grouped_pod(labels={"role": "follower"})) == "fleet"
 
 
 JOBS = [
@@ -229,7 +229,7 @@ def test_the_instances_of_a_component_are_counted_together() -> None:
     )
     group = grouped(a_karta(jobs, group={"name": "g", "subGroups": parts("job")}), a_flow(jobs=JOBS))
     assert parts_of(group) == {"job": "4 pods"}
-    assert group.part_of(a_pod(labels={"job": "b"})) == "job"
+    assert group.part_of(a_grouped_pod(labels={"job": "b"})) == "job"
 
 
 COUNTED: list[Any] = [
@@ -458,7 +458,7 @@ def test_the_example_of_the_page_gives_the_group_that_it_shows() -> None:
         **group["spec"],
         "priorityClassName": None,
     }
-    assert wanted.part_of(a_pod(labels={"example.com/role": "worker"})) == "worker"
+    assert wanted.part_of(a_grouped_pod(labels={"example.com/role": "worker"})) == "worker"
 
 
 def test_the_page_names_every_function_of_expressions() -> None:
@@ -614,7 +614,7 @@ async def a_thing(cluster: Cluster, name: str = "flow", *, workers: int = 2) -> 
     spec = {"master": {"replicas": 1}, "worker": {"replicas": workers}}
     thing: Json = await made(cluster, THINGS, name, spec, labels={"kai.scheduler/queue": "q"})
     for index, role in enumerate(("master", *["worker"] * workers)):
-        await cluster.make(PODS, a_pod_body(f"{name}-{index}", owner=thing, labels={"role": role}))
+        await cluster.make(PODS, grouped_pod_manifest(f"{name}-{index}", owner=thing, labels={"role": role}))
     return thing
 
 
@@ -707,7 +707,7 @@ async def test_a_bad_definition_is_told_once_and_keeps_nobody_waiting(cluster: C
     await cluster.make(KARTAS, bad)
     await cluster.make(KARTAS, {**deepcopy(bad), "metadata": {**bad["metadata"], "name": "odd"}, "spec": []})
     thing = await a_thing(cluster)
-    await cluster.make(PODS, a_pod_body("solo"))
+    await cluster.make(PODS, grouped_pod_manifest("solo"))
     async with cluster.controllers(grouper) as manager:
         pods = await marked_pods(cluster, 4)
         event = await told(cluster, "'..' is not understood")
@@ -759,7 +759,7 @@ async def test_what_a_definition_cannot_make_of_one_workload_concerns_that_one_a
     await define_kartas(cluster)
     await cluster.make(KARTAS, THING)
     odd = await made(cluster, THINGS, "odd", {"worker": {"replicas": "many"}, "master": {"replicas": 1}})
-    await cluster.make(PODS, a_pod_body("odd", owner=odd, labels={"role": "worker"}))
+    await cluster.make(PODS, grouped_pod_manifest("odd", owner=odd, labels={"role": "worker"}))
     await a_thing(cluster)
     async with cluster.controllers(grouper):
         await marked_pods(cluster, 3)

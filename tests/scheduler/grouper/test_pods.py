@@ -8,7 +8,7 @@ import pytest
 
 from shoal.scheduler.grouper import is_grouped_elsewhere
 from shoal.scheduler.grouper.pods import as_owner, group_name
-from tests.scheduler.grouper.builders import a_pod, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, the_group
 
 JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "w", "uid": "w-uid"}
 
@@ -52,11 +52,11 @@ ELSEWHERE: dict[str, tuple[dict[str, Any], bool]] = {
 
 @pytest.mark.parametrize(("pod", "expected"), ELSEWHERE.values(), ids=ELSEWHERE)
 def test_a_pod_that_somebody_else_groups_is_left_alone(pod: dict[str, Any], expected: bool) -> None:
-    assert is_grouped_elsewhere(a_pod(**pod)) is expected
+    assert is_grouped_elsewhere(a_grouped_pod(**pod)) is expected
 
 
 def test_a_pod_of_a_gang_that_has_a_backend_is_left_alone() -> None:
-    pod = a_pod(owners=[JOB], labels={"grove.io/podgang": "g"})
+    pod = a_grouped_pod(owners=[JOB], labels={"grove.io/podgang": "g"})
     assert is_grouped_elsewhere(pod, gang_has_backend=True)
 
 
@@ -72,11 +72,11 @@ def test_the_name_of_a_group_fits_and_keeps_the_uid_however_long_the_owners_is()
 
 
 def test_what_is_written_on_a_pod_while_it_is_scheduled_does_not_change_its_group() -> None:
-    before = a_pod(labels={"app": "a"}, annotations={"note": "n"})
-    after = a_pod(
+    before = a_grouped_pod(labels={"app": "a"}, annotations={"note": "n"})
+    after = a_grouped_pod(
         labels={"app": "a", "runai-gpu-group/1": "1", "kai.scheduler/subgroup-name": "a"},
         annotations={"note": "n", "pod-group-name": "pg-p-p-uid", "received-resource-type": "Fraction"},
     )
     assert the_group(pod=before) == the_group(pod=after)
     # Nor does that of the pods below it.
-    assert the_group(as_owner(before), pod=a_pod("q")) == the_group(as_owner(after), pod=a_pod("q"))
+    assert the_group(as_owner(before), pod=a_grouped_pod("q")) == the_group(as_owner(after), pod=a_grouped_pod("q"))

@@ -17,9 +17,9 @@ from shoal.scheduler.grouper.kinds import KNOWN_KINDS
 from shoal.scheduler.grouper.rbac import RULES
 from tests.scheduler.grouper.stage import (
     THINGS,
-    a_pod_body,
     define_kinds,
     group_of,
+    grouped_pod_manifest,
     grouper,
     groups_there,
     made,
@@ -27,8 +27,8 @@ from tests.scheduler.grouper.stage import (
     template,
     told,
 )
-from tests.support.at_rest import at_rest
-from tests.support.in_process_cluster import Cluster, in_process_cluster, writes_of
+from tests.support.clusters.in_process import Cluster, in_process_cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 ROLES = Resource(
     type=Document,
@@ -65,9 +65,9 @@ async def with_own_rights(cluster: Cluster) -> AsyncIterator[Manager]:
 async def test_its_own_rights_are_enough(cluster: Cluster) -> None:
     job = (await cluster.make(JOBS, JOB)).content
     bad = {**JOB, "metadata": {"name": "bad", "annotations": {"kai.scheduler/batch-min-member": "few"}}}
-    await cluster.make(PODS, a_pod_body("a", owner=job))
-    await cluster.make(PODS, a_pod_body("b", owner=job))
-    await cluster.make(PODS, a_pod_body("c", owner=(await cluster.make(JOBS, bad)).content))
+    await cluster.make(PODS, grouped_pod_manifest("a", owner=job))
+    await cluster.make(PODS, grouped_pod_manifest("b", owner=job))
+    await cluster.make(PODS, grouped_pod_manifest("c", owner=(await cluster.make(JOBS, bad)).content))
     async with with_own_rights(cluster) as manager:
         await marked_pods(cluster, 2)
         await groups_there(cluster, 1)
@@ -79,8 +79,8 @@ async def test_an_owner_that_may_not_be_read_ends_the_way_up(cluster: Cluster) -
     await define_kinds(cluster, THINGS)
     thing = await made(cluster, THINGS, "secret")
     job = await made(cluster, JOBS, "job", JOB["spec"], owner=thing)
-    await cluster.make(PODS, a_pod_body("below-job", owner=job))
-    await cluster.make(PODS, a_pod_body("below-thing", owner=thing))
+    await cluster.make(PODS, grouped_pod_manifest("below-job", owner=job))
+    await cluster.make(PODS, grouped_pod_manifest("below-thing", owner=thing))
     async with with_own_rights(cluster):
         below_job, below_thing = await marked_pods(cluster, 2)
     assert group_of(below_job) == f"pg-job-{job['metadata']['uid']}"
@@ -104,7 +104,7 @@ def test_nothing_is_allowed_by_a_wildcard() -> None:
 
 async def test_pods_wait_for_the_kind_of_their_groups(tmp_path: Path) -> None:
     async with in_process_cluster(tmp_path / "server") as cluster:
-        await cluster.make(PODS, a_pod_body("solo"))
+        await cluster.make(PODS, grouped_pod_manifest("solo"))
         async with cluster.controllers(grouper) as manager:
             await at_rest(manager)
             assert writes_of(manager) == 0

@@ -12,7 +12,7 @@ from shoal.scheduler.grouper.case import Facts
 from shoal.scheduler.grouper.fields import Json
 from shoal.scheduler.grouper.pods import GroupedPod, is_grouped_elsewhere, wants_no_group
 from tests.scheduler.grouper.builders import CLASSES, parts_of, the_group
-from tests.support.corpus import needs_corpus, upstream_samples
+from tests.support.schemas.corpus import needs_corpus, upstream_samples
 
 PRIORITIES = Facts(priority_classes=CLASSES)
 

@@ -13,7 +13,7 @@ from shoal.scheduler.admission.pod_groups import pod_group_findings
 from shoal.scheduler.grouper.fields import Ungroupable
 from shoal.scheduler.grouper.pods import GroupedPod
 from shoal.scheduler.grouper.wanted import GroupWanted
-from tests.scheduler.grouper.builders import a_pod, an_owner, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, the_group
 
 COUNTS = st.integers(0, 9)
 MAYBE = st.none() | COUNTS
@@ -56,7 +56,7 @@ def test_pytorch_jobs(
         assert policy is None  # some role has no replicas
         assert 0 in (master, worker)
         return
-    is_valid(group, *(a_pod(labels=each) for each in labels))
+    is_valid(group, *(a_grouped_pod(labels=each) for each in labels))
 
 
 @given(size=st.integers(1, 30), segment=st.none() | st.integers(2, 8), apart=st.booleans(), ready=st.booleans())
@@ -65,7 +65,8 @@ def test_leader_worker_sets(size: int, segment: int | None, apart: bool, ready: 
     template = {"size": size, **({} if segment is None else {"subGroupPolicy": policy})}
     spec = {"leaderWorkerTemplate": template, "startupPolicy": "LeaderReady" if ready else "LeaderCreated"}
     pods = [
-        a_pod(str(i), labels={"leaderworkerset.sigs.k8s.io/worker-index": str(i)}, nodeName="n") for i in range(size)
+        a_grouped_pod(str(i), labels={"leaderworkerset.sigs.k8s.io/worker-index": str(i)}, nodeName="n")
+        for i in range(size)
     ]
     owner = an_owner("LeaderWorkerSet", "leaderworkerset.x-k8s.io/v1", spec=spec)
     try:
@@ -99,7 +100,7 @@ def test_job_sets(jobs: list[tuple[int, int]], in_order: bool) -> None:
         for job in range(count)
     ]
     group = the_group(an_owner("JobSet", "jobset.x-k8s.io/v1alpha2", spec=spec))
-    is_valid(group, *(a_pod(labels=each) for each in labels))
+    is_valid(group, *(a_grouped_pod(labels=each) for each in labels))
 
 
 @given(groups=st.lists(st.tuples(COUNTS, COUNTS, st.booleans()), max_size=4))
@@ -109,7 +110,7 @@ def test_ray_clusters(groups: list[tuple[int, int, bool]]) -> None:
         for index, (minimum, more, is_suspended) in enumerate(groups)
     ]
     group = the_group(an_owner("RayCluster", "ray.io/v1", spec={"workerGroupSpecs": workers}))
-    is_valid(group, a_pod(labels={"ray.io/group": "headgroup"}))
+    is_valid(group, a_grouped_pod(labels={"ray.io/group": "headgroup"}))
     assert sum(part.min_member or 0 for part in group.sub_groups) == group.min_member
 
 
@@ -126,7 +127,7 @@ def test_pod_gangs(cliques: int, together: list[list[int]], minimum: int) -> Non
         ],
     }
     gang = an_owner("PodGang", "scheduler.grove.io/v1alpha1", "g", spec=spec)
-    pod = a_pod(labels={"grove.io/podgang": "g", "grove.io/podclique": "c0"})
+    pod = a_grouped_pod(labels={"grove.io/podgang": "g", "grove.io/podclique": "c0"})
     group = the_group(an_owner("PodCliqueSet", "grove.io/v1alpha1", "s"), pod=pod, beside=gang)
     is_valid(group, pod)
     assert group.min_member == cliques * minimum

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.scheduler.gpu_requests import GpuRequest
-from shoal.scheduler.model.nodes import UNKNOWN_GPU_MEMORY, Hold, Node, Nodes, SharedGpu, gpu_weights
+from shoal.scheduler.model.nodes import UNKNOWN_GPU_MEMORY, Hold, Nodes, SharedGpu, gpu_weights
 from shoal.scheduler.model.resources import CPU, GPU, PODS, ResourceNames
 from shoal.scheduler.model.statuses import Status
-from shoal.scheduler.model.tasks import Request, Task
+from shoal.scheduler.model.tasks import Request
+from tests.scheduler.builders import a_model_node, a_model_task
 
 SIZE = 1000
 RUNNING, RELEASING, PIPELINED = Status.RUNNING, Status.RELEASING, Status.PIPELINED
@@ -22,8 +23,7 @@ STUCK = Status.STUCK_IN_RELEASING
 
 def one_node(names: ResourceNames | None = None) -> Nodes:
     names = names or ResourceNames()
-    amounts = {"cpu": 8000.0, "memory": 1e9, "gpu": 4.0, "pods": 10.0}
-    return Nodes([Node(name="n", allocatable=names.vector(amounts), gpu_memory=SIZE)], names)
+    return Nodes([a_model_node("n", 4, cpu=8000, memory=1e9, pods=10, gpu_memory=SIZE, resources=names)], names)
 
 
 def a_hold(
@@ -38,7 +38,7 @@ def a_hold(
 ) -> Hold:
     vector = nodes.resources.vector({"cpu": 1000.0, "gpu": float(whole), "pods": 1.0})
     gpu = GpuRequest(whole=whole) if whole else GpuRequest(portion=portion, devices=max(1, len(groups)))
-    task = Task(uid=name, name=name, namespace="ns", request=Request(vector, gpu=gpu))
+    task = a_model_task(name, Request(vector, gpu=gpu))
     return Hold(task, 0, status, groups, new_groups=frozenset(groups if is_new else ()))
 
 
@@ -186,7 +186,7 @@ def test_resources_that_become_known_later_are_none_of_an_older_request() -> Non
     old = names.vector({"cpu": 1000.0, "pods": 1.0})
     names.place("example.com/nic")
     nodes = one_node(names)
-    nodes.add(Hold(Task(uid="a", name="a", namespace="ns", request=Request(old)), 0, RUNNING))
+    nodes.add(Hold(a_model_task("a", Request(old)), 0, RUNNING))
 
     assert nodes.idle[0].tolist() == [7000.0, 1e9, 4.0, 9.0, 0.0]
 
@@ -199,7 +199,7 @@ def test_mig_instances_count_as_their_slices() -> None:
 
 def test_nodes_are_in_the_order_of_their_names_whatever_order_they_came_in() -> None:
     names = ResourceNames()
-    made = Nodes([Node(name=name, allocatable=names.vector({})) for name in ("b", "c", "a")], names)
+    made = Nodes([a_model_node(name) for name in ("b", "c", "a")], names)
 
     assert [node.name for node in made.nodes] == ["a", "b", "c"]
     assert made.index == {"a": 0, "b": 1, "c": 2}

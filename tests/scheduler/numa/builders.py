@@ -19,8 +19,8 @@ from shoal.scheduler.session.settings import PLUGINS, Settings
 from shoal.scheduler.watching.groups import Dialect, GangKey
 from shoal.scheduler.watching.mirror import Mirror, MirrorSettings
 from shoal.scheduler.watching.reading import job_of, queue_of
-from tests.scheduler.watching.worlds import MOMENT, a_group, a_node, a_queue
-from tests.scheduler.watching.worlds import a_pod as any_pod
+from tests.scheduler.watching.worlds import MOMENT, a_gpu_node, a_group, a_mirrored_pod
+from tests.support.builders.queues import a_queue
 
 GPU = names.NVIDIA_GPU
 Asked = Mapping[str, str]
@@ -82,15 +82,13 @@ def a_container(asks: Asked, *, stays: bool = False) -> dict[str, Any]:
     return {**made, "restartPolicy": "Always"} if stays else made
 
 
-def a_pod(
+def a_numa_pod(
     name: str, *asks: Asked, first: Sequence[dict[str, Any]] = (), quality: str = "Guaranteed", **more: Any
 ) -> Pod:
     """A pod of one container for each of these, after those that come first."""
     containers = [a_container(one) for one in asks]
-    made = any_pod(
-        name, containers=containers, initContainers=list(first), **{"scheduler": "default-scheduler", **more}
-    )
-    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, qos_class=quality))
+    given = {"scheduler": "default-scheduler", **more}
+    return a_mirrored_pod(name, containers=containers, init=first, status={"qosClass": quality}, **given)
 
 
 class Stage:
@@ -102,19 +100,18 @@ class Stage:
             MirrorSettings(scheduler_names=schedulers, grouped=frozenset({names.SCHEDULER}), reads_zones=reads_zones)
         )
         self.settings = Settings(plugins=(*PLUGINS, "numa"), numa=numa if reads_zones else None)
-        everything = a_queue(names.DEFAULT_QUEUE)
-        self.mirror.noted.queues[names.DEFAULT_QUEUE] = queue_of(everything)
+        self.mirror.noted.queues[names.DEFAULT_QUEUE] = queue_of(a_queue(names.DEFAULT_QUEUE, quota=4))
         self.now = MOMENT
 
     def node(self, name: str, *amounts: Asked, gpus: int = 8, cpu: str = "32", **more: Any) -> None:
         """A node, and its zones if it has any."""
-        self.mirror.noted.nodes[name] = a_node(name, gpus=gpus, cpu=cpu)
+        self.mirror.noted.nodes[name] = a_gpu_node(name, gpus=gpus, cpu=cpu)
         if amounts:
             self.mirror.noted.zones[name] = read(a_report(name, *amounts, **more))
 
     def pod(self, name: str, *asks: Asked, **more: Any) -> None:
         """A pod."""
-        self.mirror.noted.pods["default", name] = a_pod(name, *asks, **more)
+        self.mirror.noted.pods["default", name] = a_numa_pod(name, *asks, **more)
 
     def gang(self, name: str, members: int, asks: Asked, *, at_least: int | None = None) -> None:
         """Pods that start together, or not at all."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.scheduler.numa import NodeTopology, Policy, Scope, alignment, demand_of
-from tests.scheduler.numa.builders import GPU, Asked, a_container, a_pod, zones
+from tests.scheduler.numa.builders import GPU, Asked, a_container, a_numa_pod, zones
 
 SINGLE, RESTRICTED, BEST = Policy.SINGLE_NUMA_NODE, Policy.RESTRICTED, Policy.BEST_EFFORT
 ONE = 10**9
@@ -21,7 +21,7 @@ def taken(
     ignored: str = "",
 ) -> dict[int, dict[str, float]] | None:
     """What is taken of zones by their numbers, in units of the resource; None: it is refused."""
-    demand = demand_of(a_pod("p", *asks, first=first or [], quality=quality))
+    demand = demand_of(a_numa_pod("p", *asks, first=first or [], quality=quality))
     assert demand is not None
     free = [zone.available for zone in topology.zones]
     drawn = alignment(topology, demand, topology.resources - {ignored}, free)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.scheduler.numa import Demand, demand_of
-from tests.scheduler.numa.builders import GPU, Asked, a_container, a_pod
+from tests.scheduler.numa.builders import GPU, Asked, a_container, a_numa_pod
 
 ONE = 10**9
 
@@ -27,11 +27,11 @@ def unit(**amounts: int) -> tuple[tuple[str, int], ...]:
     ],
 )
 def test_zones_matter_to_guaranteed_pods_and_to_devices(quality: str, asks: Asked, minds: bool) -> None:
-    assert (demand_of(a_pod("p", asks, quality=quality)) is not None) is minds
+    assert (demand_of(a_numa_pod("p", asks, quality=quality)) is not None) is minds
 
 
 def made(*asks: Asked, first: list[dict[str, Any]] | None = None, quality: str = "Guaranteed") -> Demand:
-    found = demand_of(a_pod("p", *asks, first=first or [], quality=quality))
+    found = demand_of(a_numa_pod("p", *asks, first=first or [], quality=quality))
     assert found is not None
     return found
 

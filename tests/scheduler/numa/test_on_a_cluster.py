@@ -23,9 +23,10 @@ from shoal.scheduler.session.settings import PLUGINS, Settings
 from shoal.scheduler.snapshots import watched_sources
 from shoal.scheduler.watching.mirror import MirrorSettings
 from tests.scheduler.binding.stage import Stage
+from tests.scheduler.builders import kai_pod_manifest
 from tests.scheduler.numa.builders import GPU, a_container, a_report
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 NODE = "sim-0-0"
 LOOKING = SchedulerSettings(
@@ -77,9 +78,7 @@ async def scheduled(cluster: Cluster, folder: Path, settings: SchedulerSettings 
 
 async def make_pod(cluster: Cluster, name: str, gpus: int) -> None:
     asks = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
-    container = {**a_container(asks), "image": "none"}
-    body = {"metadata": {"name": name}, "spec": {"schedulerName": names.SCHEDULER, "containers": [container]}}
-    await cluster.make(PODS, body)
+    await cluster.make(PODS, kai_pod_manifest(name, containers=[a_container(asks)]))
 
 
 async def running(cluster: Cluster, name: str) -> dict[str, Any]:

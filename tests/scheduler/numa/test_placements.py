@@ -8,7 +8,7 @@ import pytest
 from shoal.api import kai_names as names
 from shoal.api.scheduling_run_ai import NumaZoneAmount
 from shoal.scheduler.numa import Zones, noted_zones, read_zones, written_zones, zones_text
-from tests.scheduler.numa.builders import GPU, a_pod
+from tests.scheduler.numa.builders import GPU, a_numa_pod
 
 ONE = 10**9
 
@@ -49,7 +49,7 @@ ORDERED = [NumaZoneAmount(zone="ordered", amount={"cpu": "2"})]
 def test_the_best_that_is_known_counts(
     annotations: dict[str, str], ordered: list[NumaZoneAmount], assumed: Zones, expected: Zones
 ) -> None:
-    assert noted_zones(a_pod("p", {"cpu": "2"}, annotations=annotations), ordered, assumed) == expected
+    assert noted_zones(a_numa_pod("p", {"cpu": "2"}, annotations=annotations), ordered, assumed) == expected
 
 
 def test_zones_are_written_as_kai_writes_them_and_read_again() -> None:

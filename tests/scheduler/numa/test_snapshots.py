@@ -9,7 +9,7 @@ from shoal.scheduler.replaying import replay
 from shoal.scheduler.snapshots import configuration_document, read_snapshot
 from shoal.scheduler.snapshots.writing import packed
 from tests.scheduler.numa.builders import GPU, a_report
-from tests.scheduler.snapshots.documents import a_document, a_group, a_node, a_pod, a_queue
+from tests.scheduler.snapshots.documents import a_document, a_group_object, a_node_object, a_pod_object, a_queue_object
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,10 @@ from tests.scheduler.snapshots.documents import a_document, a_group, a_node, a_p
 def test_zones_decide_where_the_snapshots_scheduler_looked_at_them(plugins: tuple[str, ...], placed: list[str]) -> None:
     document = a_document(
         {
-            "nodes": [a_node("n0")],
-            "queues": [a_queue("team-a", quota=8)],
-            "podGroups": [a_group("p")],
-            "pods": [a_pod("p", gpus=6)],
+            "nodes": [a_node_object("n0")],
+            "queues": [a_queue_object("team-a", quota=8)],
+            "podGroups": [a_group_object("p")],
+            "pods": [a_pod_object("p", gpus=6)],
             "nodeResourceTopologies": [a_report("n0", {GPU: "4"}, {GPU: "4"})],
         }
     )

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from shoal.api.core import Pod
+from tests.scheduler.builders import a_kai_pod, kai_pod_manifest
 
 FRACTION = {"received-resource-type": "Fraction"}
 
 
-def a_pod(
-    name: str = "p",
-    gang: str = "gang",
-    *,
-    requests: dict[str, Any] | None = None,
-    annotations: dict[str, str] | None = None,
-    node: str = "",
-) -> dict[str, Any]:
-    """A pod of a gang that asks for this."""
-    grouped = {"pod-group-name": gang} if gang else {}
-    asked = requests or {}
-    limits = {resource: amount for resource, amount in asked.items() if "/" in resource}
-    container = {"name": "c", "image": "busybox", "resources": {"requests": asked, "limits": limits}}
-    return {
-        "metadata": {"name": name, "annotations": {**grouped, **(annotations or {})}},
-        "spec": {"containers": [container], "schedulerName": "kai-scheduler", **({"nodeName": node} if node else {})},
-    }
+def gang_pod_manifest(name: str = "p", gang: str = "gang", **given: Any) -> dict[str, Any]:
+    """A pod of a gang."""
+    return kai_pod_manifest(name, group=gang, **given)
+
+
+def a_gang_pod(name: str = "p", gang: str = "gang", **given: Any) -> Pod:
+    """The same pod as the typed API reads it from a server."""
+    return a_kai_pod(name, group=gang, **{"phase": "Pending", **given})
 
 
 def scheduled(phase: str = "Pending") -> dict[str, Any]:
     return {"phase": phase, "conditions": [{"type": "PodScheduled", "status": "True"}]}
-
-
-def typed(body: dict[str, Any], status: dict[str, Any] | None = None, *, uid: str = "") -> Pod:
-    metadata = {"namespace": "default", "uid": uid or body["metadata"]["name"], **body["metadata"]}
-    return msgspec.convert({**body, "metadata": metadata, "status": status or {"phase": "Pending"}}, Pod)

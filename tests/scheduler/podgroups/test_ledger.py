@@ -14,7 +14,7 @@ from shoal.kube.store import key_of
 from shoal.scheduler.podgroups.ledger import Ledger, gang_of
 from shoal.scheduler.podgroups.use import pod_use
 from shoal.scheduler.resource_lists import Amounts, add_to, written
-from tests.scheduler.podgroups.builders import FRACTION, a_pod, typed
+from tests.scheduler.podgroups.builders import FRACTION, a_gang_pod
 
 GANG = Key("default", "gang")
 RUNNING = {"phase": "Running"}
@@ -51,9 +51,9 @@ class World:
 def test_pods_add_up_and_leave_again() -> None:
     world = World()
     for number in range(3):
-        world.put(typed(a_pod(f"p{number}", requests={"cpu": "500m"}), RUNNING))
+        world.put(a_gang_pod(f"p{number}", requests={"cpu": "500m"}, status=RUNNING))
     assert world.allocated() == {"cpu": "1500m"}
-    world.put(typed(a_pod("p0", requests={"cpu": "500m"}), {"phase": "Succeeded"}))
+    world.put(a_gang_pod("p0", requests={"cpu": "500m"}, phase="Succeeded"))
     world.drop("p1")
     assert world.allocated() == {"cpu": "500m"}
     world.drop("p0")
@@ -64,16 +64,16 @@ def test_pods_add_up_and_leave_again() -> None:
 
 def test_a_pod_that_changes_gangs_takes_its_figures_along() -> None:
     world = World()
-    world.put(typed(a_pod(requests={"cpu": "1"}), RUNNING))
-    world.put(typed(a_pod(requests={"cpu": "1"}, gang="other"), RUNNING))
+    world.put(a_gang_pod(requests={"cpu": "1"}, status=RUNNING))
+    world.put(a_gang_pod(requests={"cpu": "1"}, gang="other", status=RUNNING))
     assert world.allocated() == {}
     assert world.allocated(Key("default", "other")) == {"cpu": "1"}
 
 
 def test_a_pod_of_the_same_name_takes_the_place_of_the_old_one() -> None:
     world = World()
-    world.put(typed(a_pod(requests={"cpu": "1"}), RUNNING, uid="old"))
-    world.put(typed(a_pod(requests={"cpu": "1"}), RUNNING, uid="new"))
+    world.put(a_gang_pod(requests={"cpu": "1"}, status=RUNNING, uid="old"))
+    world.put(a_gang_pod(requests={"cpu": "1"}, status=RUNNING, uid="new"))
     assert world.allocated() == {"cpu": "1"}
     world.drop("p")
     assert world.allocated() == {}
@@ -81,7 +81,7 @@ def test_a_pod_of_the_same_name_takes_the_place_of_the_old_one() -> None:
 
 def test_memory_of_a_gpu_becomes_a_part_of_a_device_when_the_node_is_known() -> None:
     world = World()
-    world.put(typed(a_pod(annotations={"gpu-memory": "4000", **FRACTION}, node="n"), RUNNING))
+    world.put(a_gang_pod(annotations={"gpu-memory": "4000", **FRACTION}, node="n", status=RUNNING))
     assert world.allocated() == {}
     world.put_node("n", "16000")
     assert world.allocated() == {"nvidia.com/gpu": "250m"}
@@ -120,8 +120,7 @@ def test_the_figures_are_those_of_the_pods_that_are_there(steps: list[tuple[str,
             world.drop(name)
         else:
             gang, phase, cpu, annotations, node = state
-            body = a_pod(name, gang, requests={"cpu": cpu}, annotations=annotations, node=node)
-            world.put(typed(body, {"phase": phase}))
+            world.put(a_gang_pod(name, gang, requests={"cpu": cpu}, annotations=annotations, node=node, phase=phase))
         world.put_node("n", memory)
     last = int(memories[len(steps) - 1] or 0) if steps else 0
     for gang in (GANG, Key("default", "other")):

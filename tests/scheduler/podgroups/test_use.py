@@ -8,7 +8,7 @@ import pytest
 
 from shoal.scheduler.podgroups.use import depends_on_node, pod_use, what_counts
 from shoal.scheduler.resource_lists import written
-from tests.scheduler.podgroups.builders import FRACTION, a_pod, scheduled, typed
+from tests.scheduler.podgroups.builders import FRACTION, a_gang_pod, scheduled
 
 CPU = {"cpu": "500m", "memory": "1Gi"}
 STATES = {
@@ -28,7 +28,7 @@ STATES = {
 def test_a_pod_asks_until_it_ends_and_holds_from_when_it_has_a_node(
     status: dict[str, Any], asks: bool, holds: bool
 ) -> None:
-    use = pod_use(typed(a_pod(requests=CPU), status), None)
+    use = pod_use(a_gang_pod(requests=CPU, status=status), None)
     assert written(use.requested) == (CPU if asks else {})
     assert written(use.allocated) == (CPU if holds else {})
 
@@ -78,37 +78,36 @@ def test_gpus_are_counted_in_devices(
     asked: dict[str, str],
     held: dict[str, str],
 ) -> None:
-    pod = typed(a_pod(requests=requests, annotations=annotations), {"phase": "Running"})
+    pod = a_gang_pod(requests=requests, annotations=annotations, phase="Running")
     use = pod_use(pod, memory)
     assert written(use.requested) == asked
     assert written(use.allocated) == held
 
 
 def test_only_memory_depends_on_the_node() -> None:
-    assert depends_on_node(typed(a_pod(annotations={"gpu-memory": "4000"})))
-    assert not depends_on_node(typed(a_pod(annotations={"gpu-fraction": "0.5"})))
+    assert depends_on_node(a_gang_pod(annotations={"gpu-memory": "4000"}))
+    assert not depends_on_node(a_gang_pod(annotations={"gpu-fraction": "0.5"}))
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        pytest.param(typed(a_pod(requests=CPU), {"phase": "Running"}), id="phase"),
-        pytest.param(typed(a_pod(requests=CPU), scheduled()), id="has a node"),
-        pytest.param(typed(a_pod(requests=CPU, node="n")), id="which node"),
-        pytest.param(typed(a_pod(requests={"cpu": "2"})), id="size"),
-        pytest.param(typed(a_pod(requests=CPU, gang="other")), id="gang"),
-        pytest.param(typed(a_pod(requests=CPU, annotations={"gpu-fraction": "0.5"})), id="part of a GPU"),
-        pytest.param(typed(a_pod(requests=CPU, annotations=FRACTION)), id="what was given"),
+        pytest.param(a_gang_pod(requests=CPU, phase="Running"), id="phase"),
+        pytest.param(a_gang_pod(requests=CPU, status=scheduled()), id="has a node"),
+        pytest.param(a_gang_pod(requests=CPU, node="n"), id="which node"),
+        pytest.param(a_gang_pod(requests={"cpu": "2"}), id="size"),
+        pytest.param(a_gang_pod(requests=CPU, gang="other"), id="gang"),
+        pytest.param(a_gang_pod(requests=CPU, annotations={"gpu-fraction": "0.5"}), id="part of a GPU"),
+        pytest.param(a_gang_pod(requests=CPU, annotations=FRACTION), id="what was given"),
     ],
 )
 def test_what_counts_is_all_that_use_depends_on(other: Any) -> None:
-    assert what_counts(other) != what_counts(typed(a_pod(requests=CPU)))
+    assert what_counts(other) != what_counts(a_gang_pod(requests=CPU))
 
 
 def test_other_things_do_not_count() -> None:
-    plain = typed(a_pod(requests=CPU))
-    noisy = typed(
-        a_pod(requests=CPU, annotations={"note": "x"}),
-        {"phase": "Pending", "podIP": "10.0.0.1", "conditions": [{"type": "Ready", "status": "True"}]},
+    plain = a_gang_pod(requests=CPU)
+    noisy = a_gang_pod(
+        requests=CPU, annotations={"note": "x"}, conditions={"Ready": "True"}, status={"podIP": "10.0.0.1"}
     )
     assert what_counts(noisy) == what_counts(plain)

@@ -9,10 +9,12 @@ from shoal.api.scheduling_run_ai import POD_GROUPS, QUEUES
 from shoal.kube import Manager
 from shoal.scheduler.pace import EVERY
 from shoal.scheduler.queues import QueueSettings, add_queues
-from tests.scheduler.queues.builders import a_gang, a_queue, figures
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, errors_of, writes_of
+from tests.scheduler.builders import pod_group_manifest
+from tests.scheduler.queues.builders import figures
+from tests.support.builders.queues import queue_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, errors_of, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 
 async def status_of(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -48,11 +50,11 @@ async def has_condition(cluster: Cluster, name: str, type_: str, status: str) ->
 async def a_tree(cluster: Cluster) -> None:
     """top → (a → (a1, a2), b)."""
     for name, parent in (("top", ""), ("a", "top"), ("b", "top"), ("a1", "a"), ("a2", "a")):
-        await cluster.make(QUEUES, a_queue(name, parent, gpu=4))
+        await cluster.make(QUEUES, queue_manifest(name, parent, quota={"gpu": 4}))
 
 
 async def a_gang_with(cluster: Cluster, name: str, queue: str, status: dict[str, Any]) -> None:
-    await cluster.make(POD_GROUPS, a_gang(name, queue))
+    await cluster.make(POD_GROUPS, pod_group_manifest(name, queue))
     await cluster.set_status(POD_GROUPS, name, status)
 
 
@@ -140,9 +142,9 @@ async def test_a_status_that_somebody_spoils_is_put_right(cluster: Cluster) -> N
 
 
 async def test_many_changes_of_one_gang_are_told_in_few_writes(cluster: Cluster) -> None:
-    await cluster.make(QUEUES, a_queue("a"))
-    await cluster.make(POD_GROUPS, a_gang("one", "a"))
-    async with cluster.controllers(add_queues) as manager:
+    await cluster.make(QUEUES, queue_manifest("a"))
+    await cluster.make(POD_GROUPS, pod_group_manifest("one", "a"))
+    async with cluster.controllers(add_queues, debounce=1.0) as manager:
         began = time.monotonic()
         for count in range(1, 101):
             await cluster.set_status(POD_GROUPS, "one", figures(count))
@@ -153,7 +155,7 @@ async def test_many_changes_of_one_gang_are_told_in_few_writes(cluster: Cluster)
 
 async def test_a_circle_of_parents_comes_to_rest(cluster: Cluster) -> None:
     for name, parent in (("x", "y"), ("y", "z"), ("z", "x"), ("self", "self")):
-        await cluster.make(QUEUES, a_queue(name, parent))
+        await cluster.make(QUEUES, queue_manifest(name, parent))
     await a_gang_with(cluster, "one", "x", figures(1))
     await a_gang_with(cluster, "two", "y", figures(2))
     await a_gang_with(cluster, "three", "self", figures(1))
@@ -170,12 +172,12 @@ async def test_a_circle_of_parents_comes_to_rest(cluster: Cluster) -> None:
 
 
 async def test_an_orphan_says_so_until_its_parent_is_there(cluster: Cluster) -> None:
-    await cluster.make(QUEUES, a_queue("child", "late"))
-    await cluster.make(QUEUES, a_queue("grandchild", "child"))
+    await cluster.make(QUEUES, queue_manifest("child", "late"))
+    await cluster.make(QUEUES, queue_manifest("grandchild", "child"))
     async with cluster.controllers(add_queues):
         condition = await has_condition(cluster, "grandchild", "Orphan", "True")
         assert "'late'" in condition["message"]
-        await cluster.make(QUEUES, a_queue("late"))
+        await cluster.make(QUEUES, queue_manifest("late"))
         await has_condition(cluster, "child", "Orphan", "False")
         await has_condition(cluster, "grandchild", "Orphan", "False")
         await cluster.client.delete(QUEUES, "late")
@@ -183,7 +185,7 @@ async def test_an_orphan_says_so_until_its_parent_is_there(cluster: Cluster) -> 
 
 
 async def test_a_queue_over_its_quota_says_so(cluster: Cluster) -> None:
-    await cluster.make(QUEUES, a_queue("a", gpu=1, cpu=-1, memory=-1))
+    await cluster.make(QUEUES, queue_manifest("a", quota={"gpu": 1, "cpu": -1, "memory": -1}))
     await a_gang_with(cluster, "one", "a", figures(2))
     async with cluster.controllers(add_queues):
         condition = await has_condition(cluster, "a", "OverQuota", "True")
@@ -206,9 +208,8 @@ async def test_metrics_follow_a_queue_and_go_with_it(cluster: Cluster) -> None:
         queue_label_to_metric_label={"team": "queue_team", "cost": "queue_cost"},
         queue_label_to_default_metric_value={"cost": "none"},
     )
-    body = a_queue("a", gpu=1, cpu=2500, memory=-1, labels={"team": "red"})
-    body["spec"]["displayName"] = "Team A"
-    await cluster.make(QUEUES, body)
+    quotas = {"gpu": 1, "cpu": 2500, "memory": -1}
+    await cluster.make(QUEUES, queue_manifest("a", quota=quotas, labels={"team": "red"}, displayName="Team A"))
     await a_gang_with(cluster, "one", "a", figures(1.5, cpu="750m"))
     async with cluster.controllers(lambda manager: add_queues(manager, settings)) as manager:
         await holds(cluster, "a", {"cpu": "750m", "nvidia.com/gpu": "1500m"})
@@ -245,7 +246,7 @@ async def test_metrics_follow_a_queue_and_go_with_it(cluster: Cluster) -> None:
 
 
 async def test_the_namespace_of_metrics_can_be_chosen(cluster: Cluster) -> None:
-    await cluster.make(QUEUES, a_queue("a"))
+    await cluster.make(QUEUES, queue_manifest("a"))
     settings = QueueSettings(metrics_namespace="mine")
     async with cluster.controllers(lambda manager: add_queues(manager, settings)) as manager:
 

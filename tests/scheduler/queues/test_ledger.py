@@ -11,12 +11,14 @@ from shoal.api.scheduling_run_ai import PodGroup
 from shoal.kube import Change
 from shoal.scheduler.queues.ledger import Ledger
 from shoal.scheduler.resource_lists import Amounts, add_to, amounts_of, written
-from tests.scheduler.queues.builders import figures, typed_gang
+from tests.scheduler.builders import a_pod_group
+from tests.scheduler.queues.builders import figures
 
 
 def test_gangs_add_up_and_leave_again() -> None:
     ledger = Ledger()
-    one, two = typed_gang("one", "a", figures(2, cpu="500m", kept=True)), typed_gang("two", "a", figures(1, waiting=3))
+    one = a_pod_group("one", "a", status=figures(2, cpu="500m", kept=True))
+    two = a_pod_group("two", "a", status=figures(1, waiting=3))
     ledger.record(Change(None, one))
     ledger.record(Change(None, two))
     use = ledger.total(["a", "b"])
@@ -31,7 +33,7 @@ def test_gangs_add_up_and_leave_again() -> None:
 
 def test_a_gang_that_moves_takes_its_figures_along() -> None:
     ledger = Ledger()
-    here, there = typed_gang("one", "a", figures(2)), typed_gang("one", "b", figures(2))
+    here, there = a_pod_group("one", "a", status=figures(2)), a_pod_group("one", "b", status=figures(2))
     ledger.record(Change(None, here))
     ledger.record(Change(here, there))
     assert ledger.total(["a"]).allocated == {}
@@ -40,7 +42,7 @@ def test_a_gang_that_moves_takes_its_figures_along() -> None:
 
 def test_a_gang_without_a_queue_counts_nowhere() -> None:
     ledger = Ledger()
-    ledger.record(Change(None, typed_gang("one", "", figures(2))))
+    ledger.record(Change(None, a_pod_group("one", "", status=figures(2))))
     assert len(ledger) == 0
 
 
@@ -63,7 +65,7 @@ def test_the_figures_are_those_of_the_gangs_that_are_there(steps: list[tuple[str
     present: dict[str, PodGroup] = {}
     for name, state in steps:
         before = present.pop(name, None)
-        after = None if state is None else typed_gang(name, state[1], state[2])
+        after = None if state is None else a_pod_group(name, state[1], status=state[2])
         if after is not None:
             present[name] = after
         if before is not None or after is not None:

@@ -14,7 +14,7 @@ from shoal.scheduler.queues.quotas import held as held_figures
 from shoal.scheduler.queues.status import queue_status
 from shoal.scheduler.queues.tree import Orphaned
 from shoal.scheduler.resource_lists import amounts_of
-from tests.scheduler.queues.builders import a_queue, typed_queue
+from tests.support.builders.queues import a_queue
 
 EARLIER, NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
 LOST = Orphaned("ParentNotFound", "gone")
@@ -30,11 +30,11 @@ def conditions(status: QueueStatus) -> dict[str, str]:
 
 
 def test_a_queue_of_nothing_says_nothing() -> None:
-    assert of(typed_queue(a_queue("a"))) == QueueStatus()
+    assert of(a_queue("a")) == QueueStatus()
 
 
 def test_children_are_in_order() -> None:
-    assert of(typed_queue(a_queue("a")), children=("c", "b")).child_queues == ["b", "c"]
+    assert of(a_queue("a"), children=("c", "b")).child_queues == ["b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_children_are_in_order() -> None:
 def test_over_quota_is_what_holds_more_than_it_is_guaranteed(
     quotas: dict[str, Any], held: dict[str, Any], is_over: bool
 ) -> None:
-    assert conditions(of(typed_queue(a_queue("a", **quotas)), **held)) == ({"OverQuota": "True"} if is_over else {})
+    assert conditions(of(a_queue("a", quota=quotas), **held)) == ({"OverQuota": "True"} if is_over else {})
 
 
 def test_a_condition_says_false_once_it_has_been_true_and_keeps_the_time_of_its_change() -> None:
@@ -61,16 +61,16 @@ def test_a_condition_says_false_once_it_has_been_true_and_keeps_the_time_of_its_
         {"type": "OverQuota", "status": "True", "lastTransitionTime": EARLIER.isoformat()},
         {"type": "Orphan", "status": "True", "lastTransitionTime": EARLIER.isoformat()},
     ]
-    queue = typed_queue(a_queue("a", gpu=1), conditions=old)
+    queue = a_queue("a", quota={"gpu": 1}, status={"conditions": old})
     status = of(queue, orphaned=LOST)
     assert conditions(status) == {"OverQuota": "False", "Orphan": "True"}
     assert [each.last_transition_time for each in status.conditions] == [NOW, EARLIER]
 
 
 def test_the_same_again_is_the_same() -> None:
-    first = of(typed_queue(a_queue("a", gpu=1)), orphaned=LOST, children=("b",), gpu="3", memory="1024Mi")
+    first = of(a_queue("a", quota={"gpu": 1}), orphaned=LOST, children=("b",), gpu="3", memory="1024Mi")
     later = datetime(2027, 1, 1, tzinfo=UTC)
-    queue = typed_queue(a_queue("a", gpu=1))
+    queue = a_queue("a", quota={"gpu": 1})
     use = Use(allocated=amounts_of({"nvidia.com/gpu": 3, "memory": "1Gi"}))
     again = queue_status(
         msgspec.structs.replace(queue, status=first), children=["b"], use=use, orphaned=LOST, now=later
@@ -80,7 +80,7 @@ def test_the_same_again_is_the_same() -> None:
 
 def test_conditions_of_others_stay() -> None:
     old = [{"type": "Paused", "status": "True"}]
-    status = of(typed_queue(a_queue("a"), conditions=old), orphaned=LOST)
+    status = of(a_queue("a", status={"conditions": old}), orphaned=LOST)
     assert conditions(status) == {"Paused": "True", "Orphan": "True"}
 
 

@@ -11,10 +11,10 @@ from shoal.scheduler.replaying import InvalidChange, difference, replay, with_bo
 from shoal.scheduler.snapshots import Snapshot
 from tests.scheduler.snapshots.documents import (
     a_busy_cluster,
-    a_group,
-    a_node,
-    a_pod,
-    a_queue,
+    a_group_object,
+    a_node_object,
+    a_pod_object,
+    a_queue_object,
     a_snapshot,
 )
 
@@ -54,10 +54,14 @@ def test_jobs_that_are_asked_about_are_told_of_in_full(busy: Snapshot) -> None:
 
 def test_evictions_are_told_with_their_reason_and_those_who_wait_for_them_are_promised_a_place() -> None:
     snapshot = a_snapshot(
-        nodes=[a_node("n1"), a_node("n2")],
-        queues=[a_queue("team-a", quota=8), a_queue("team-b", quota=8)],
-        podGroups=[a_group("much", "team-b"), a_group("more", "team-b"), a_group("mine", "team-a")],
-        pods=[a_pod("much", node="n1"), a_pod("more", node="n2"), a_pod("mine")],
+        nodes=[a_node_object("n1"), a_node_object("n2")],
+        queues=[a_queue_object("team-a", quota=8), a_queue_object("team-b", quota=8)],
+        podGroups=[
+            a_group_object("much", "team-b"),
+            a_group_object("more", "team-b"),
+            a_group_object("mine", "team-a"),
+        ],
+        pods=[a_pod_object("much", node="n1"), a_pod_object("more", node="n2"), a_pod_object("mine")],
     )
     found = replay(snapshot)
     (eviction,) = found.evictions
@@ -72,7 +76,7 @@ def test_evictions_are_told_with_their_reason_and_those_who_wait_for_them_are_pr
 
 
 def test_more_nodes_let_the_gang_start(busy: Snapshot) -> None:
-    before, after = replay(busy), replay(with_nodes(busy, [a_node("n3"), a_node("n4")]))
+    before, after = replay(busy), replay(with_nodes(busy, [a_node_object("n3"), a_node_object("n4")]))
     changes = difference(before, after)
     assert [one.pod for one in changes.placed] == ["gang-0", "gang-1"]
     assert [one.job for one in changes.not_waiting] == ["gang"]
@@ -87,10 +91,10 @@ def test_nothing_changes_where_nothing_is_otherwise(busy: Snapshot) -> None:
 
 def test_a_quota_that_is_raised_lets_a_queue_take_back() -> None:
     snapshot = a_snapshot(
-        nodes=[a_node("n1")],
-        queues=[a_queue("team-a", quota=0), a_queue("team-b", quota=8)],
-        podGroups=[a_group("theirs", "team-b"), a_group("mine", "team-a")],
-        pods=[a_pod("theirs", node="n1"), a_pod("mine")],
+        nodes=[a_node_object("n1")],
+        queues=[a_queue_object("team-a", quota=0), a_queue_object("team-b", quota=8)],
+        podGroups=[a_group_object("theirs", "team-b"), a_group_object("mine", "team-a")],
+        pods=[a_pod_object("theirs", node="n1"), a_pod_object("mine")],
     )
     poor = with_bound(snapshot, "team-b", "gpu", "0")
     changed = with_bound(poor, "team-a", "gpu", "8")
@@ -173,14 +177,14 @@ def test_what_no_node_has_is_told_by_its_name(busy: Snapshot) -> None:
 
 
 def test_a_gang_that_is_submitted_with_its_pods_waits_as_one(busy: Snapshot) -> None:
-    group, pods = a_group("large", "team-a", pods=3), [a_pod("large", index) for index in range(3)]
+    group, pods = a_group_object("large", "team-a", pods=3), [a_pod_object("large", index) for index in range(3)]
     changes = difference(replay(busy), replay(with_submitted(busy, [group, *pods])))
     assert changes.placed == []
     assert [one.job for one in changes.waiting] == ["large"]
 
 
 def test_a_pod_alone_is_a_gang_of_its_own(busy: Snapshot) -> None:
-    pod = a_pod("alone", gpus=1)
+    pod = a_pod_object("alone", gpus=1)
     del pod["metadata"]["annotations"], pod["metadata"]["uid"]
     pod["metadata"]["labels"] = {"kai.scheduler/queue": "team-b"}
     changes = difference(replay(busy), replay(with_submitted(busy, [{"kind": "List", "items": [pod, None]}])))

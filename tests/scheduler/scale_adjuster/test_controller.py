@@ -7,9 +7,10 @@ from typing import Any
 from shoal.api.core import NAMESPACES, PODS, SERVICE_ACCOUNTS
 from shoal.kube import Manager
 from shoal.scheduler.scale_adjuster import add_scale_adjuster
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.scheduler.builders import kai_pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 ROOM = "kai-scale-adjust"
 
@@ -21,15 +22,8 @@ async def make_room(cluster: Cluster) -> None:
 
 async def add_waiting(cluster: Cluster, name: str, **annotations: str) -> None:
     """A pod that the scheduler has found no place for."""
-    body: dict[str, Any] = {
-        "metadata": {"name": name, "annotations": {key.replace("_", "-"): value for key, value in annotations.items()}},
-        "spec": {
-            "schedulerName": "kai-scheduler",
-            "automountServiceAccountToken": False,
-            "containers": [{"name": "main", "image": "busybox"}],
-        },
-    }
-    await cluster.make(PODS, body)
+    marks = {key.replace("_", "-"): value for key, value in annotations.items()}
+    await cluster.make(PODS, kai_pod_manifest(name, annotations=marks, automountServiceAccountToken=False))
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     await cluster.set_status(PODS, name, {"conditions": [condition]})
 

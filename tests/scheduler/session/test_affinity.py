@@ -12,7 +12,8 @@ from shoal.scheduler.model.nodes import Nodes
 from shoal.scheduler.model.tasks import Constraints, Task
 from shoal.scheduler.session.affinity import NOT_NEAR, TOO_NEAR, UNWANTED
 from shoal.scheduler.session.pod_index import PORT_TAKEN, PodIndex
-from tests.scheduler.session.node_builders import a_task, labelled, names_in
+from tests.scheduler.builders import a_model_task
+from tests.scheduler.session.node_builders import labelled, names_in
 
 NODES = labelled(
     {
@@ -46,11 +47,11 @@ def apart(*terms: dict[str, Any]) -> Constraints:
 
 
 def test_pods_that_ask_nothing_cost_nothing() -> None:
-    index = index_of((a_task("one", labels=DATABASE), "e1"))
-    assert index.mask(a_task("two", labels=DATABASE)) is None
-    assert index.scores(a_task("two", labels=DATABASE)) is None
-    assert index.why_not(a_task("two"), 0) == ""
-    assert index.reasons(a_task("two")) == {}
+    index = index_of((a_model_task("one", labels=DATABASE), "e1"))
+    assert index.mask(a_model_task("two", labels=DATABASE)) is None
+    assert index.scores(a_model_task("two", labels=DATABASE)) is None
+    assert index.why_not(a_model_task("two"), 0) == ""
+    assert index.reasons(a_model_task("two")) == {}
 
 
 @pytest.mark.parametrize(
@@ -104,24 +105,24 @@ def test_pods_that_ask_nothing_cost_nothing() -> None:
     ],
 )
 def test_required_terms_of_the_pod_that_is_placed(constraints: Constraints, expected: set[str]) -> None:
-    index = index_of((a_task("database", labels=DATABASE), "e1"), namespaces={"default": {"team": "a"}})
-    assert names_in(NODES, index.mask(a_task("new", constraints=constraints))) == expected
+    index = index_of((a_model_task("database", labels=DATABASE), "e1"), namespaces={"default": {"team": "a"}})
+    assert names_in(NODES, index.mask(a_model_task("new", constraints=constraints))) == expected
 
 
 def test_both_sides_of_a_zone_are_taken_so_the_pod_waits() -> None:
     constraints = Constraints(pod_affinity=(a_term("zone", DATABASE),), pod_anti_affinity=(a_term("host", DATABASE),))
-    index = index_of((a_task("one", labels=DATABASE), "e1"), (a_task("two", labels=DATABASE), "e2"))
-    assert names_in(NODES, index.mask(a_task("new", labels=DATABASE, constraints=constraints))) == set()
+    index = index_of((a_model_task("one", labels=DATABASE), "e1"), (a_model_task("two", labels=DATABASE), "e2"))
+    assert names_in(NODES, index.mask(a_model_task("new", labels=DATABASE, constraints=constraints))) == set()
 
 
 def test_pods_that_are_placed_keep_others_away_too() -> None:
-    lonely = a_task("lonely", labels=DATABASE, constraints=apart(a_term("zone", {"app": "web"})))
+    lonely = a_model_task("lonely", labels=DATABASE, constraints=apart(a_term("zone", {"app": "web"})))
     index = index_of((lonely, "e1"))
-    web = a_task("web", labels={"app": "web"})
+    web = a_model_task("web", labels={"app": "web"})
     assert names_in(NODES, index.mask(web)) == {"w1", "bare"}
     assert index.why_not(web, NODES.index["e2"]) == UNWANTED
-    assert names_in(NODES, index.mask(a_task("other", labels={"app": "other"}))) == {"e1", "e2", "w1", "bare"}
-    assert names_in(NODES, index.mask(a_task("web", namespace="elsewhere", labels={"app": "web"}))) == {
+    assert names_in(NODES, index.mask(a_model_task("other", labels={"app": "other"}))) == {"e1", "e2", "w1", "bare"}
+    assert names_in(NODES, index.mask(a_model_task("web", namespace="elsewhere", labels={"app": "web"}))) == {
         "e1",
         "e2",
         "w1",
@@ -133,63 +134,67 @@ def test_pods_that_are_placed_keep_others_away_too() -> None:
 
 def test_the_first_of_pods_that_want_to_be_together_may_start_anywhere_with_the_label() -> None:
     together = near(a_term("zone", DATABASE))
-    first, second = (a_task(name, labels=DATABASE, constraints=together) for name in ("first", "second"))
+    first, second = (a_model_task(name, labels=DATABASE, constraints=together) for name in ("first", "second"))
     index = index_of()
     assert names_in(NODES, index.mask(first)) == {"e1", "e2", "w1"}
     index.add(first, NODES.index["w1"])
     assert names_in(NODES, index.mask(second)) == {"w1"}
     index.remove(first, NODES.index["w1"])
     assert names_in(NODES, index.mask(second)) == {"e1", "e2", "w1"}
-    stranger = a_task("stranger", labels={"app": "web"}, constraints=together)
+    stranger = a_model_task("stranger", labels={"app": "web"}, constraints=together)
     assert names_in(NODES, index.mask(stranger)) == set()
 
 
 def test_affinity_counts_pods_that_all_terms_mean_together() -> None:
     terms = near(a_term("zone", {"app": "database"}), a_term("zone", {"tier": "gold"}))
     index = index_of(
-        (a_task("one", labels={"app": "database"}), "e1"),
-        (a_task("two", labels={"tier": "gold"}), "e1"),
-        (a_task("three", labels={"app": "database", "tier": "gold"}), "w1"),
+        (a_model_task("one", labels={"app": "database"}), "e1"),
+        (a_model_task("two", labels={"tier": "gold"}), "e1"),
+        (a_model_task("three", labels={"app": "database", "tier": "gold"}), "w1"),
     )
-    assert names_in(NODES, index.mask(a_task("new", constraints=terms))) == {"w1"}
+    assert names_in(NODES, index.mask(a_model_task("new", constraints=terms))) == {"w1"}
 
 
 def test_nodes_without_the_label_are_not_near_each_other() -> None:
     nodes = labelled({"one": {}, "two": {}, "three": {"zone": "east"}})
-    index = index_of((a_task("database", labels=DATABASE), "one"), nodes=nodes)
-    assert names_in(nodes, index.mask(a_task("x", constraints=apart(a_term("zone", DATABASE))))) == {
+    index = index_of((a_model_task("database", labels=DATABASE), "one"), nodes=nodes)
+    assert names_in(nodes, index.mask(a_model_task("x", constraints=apart(a_term("zone", DATABASE))))) == {
         "one",
         "two",
         "three",
     }
-    assert names_in(nodes, index.mask(a_task("y", constraints=near(a_term("zone", DATABASE))))) == set()
+    assert names_in(nodes, index.mask(a_model_task("y", constraints=near(a_term("zone", DATABASE))))) == set()
 
 
 def test_pods_that_have_gone_are_not_found_by_their_labels_any_more() -> None:
-    gone, stays = a_task("gone", labels=DATABASE), a_task("stays", labels=DATABASE)
+    gone, stays = a_model_task("gone", labels=DATABASE), a_model_task("stays", labels=DATABASE)
     index = index_of((gone, "e1"), (stays, "w1"))
-    assert names_in(NODES, index.mask(a_task("x", constraints=apart(a_term("zone", DATABASE))))) == {"bare"}
+    assert names_in(NODES, index.mask(a_model_task("x", constraints=apart(a_term("zone", DATABASE))))) == {"bare"}
     index.remove(gone, NODES.index["e1"])
-    assert names_in(NODES, index.mask(a_task("y", constraints=apart(a_term("host", DATABASE))))) == {"e1", "e2", "bare"}
+    assert names_in(NODES, index.mask(a_model_task("y", constraints=apart(a_term("host", DATABASE))))) == {
+        "e1",
+        "e2",
+        "bare",
+    }
 
 
 def test_keys_of_labels_narrow_a_term_to_the_pods_own_value() -> None:
     old, new = {"app": "web", "version": "1"}, {"app": "web", "version": "2"}
-    index = index_of((a_task("one", labels=old), "e1"))
+    index = index_of((a_model_task("one", labels=old), "e1"))
     same = apart(a_term("host", {"app": "web"}, matchLabelKeys=["version", "absent"]))
     other = apart(a_term("host", {"app": "web"}, mismatchLabelKeys=["version"]))
-    assert "e1" in names_in(NODES, index.mask(a_task("new", labels=new, constraints=same)))
-    assert "e1" not in names_in(NODES, index.mask(a_task("old", labels=old, constraints=same)))
-    assert "e1" not in names_in(NODES, index.mask(a_task("new", labels=new, constraints=other)))
-    assert "e1" in names_in(NODES, index.mask(a_task("old", labels=old, constraints=other)))
+    assert "e1" in names_in(NODES, index.mask(a_model_task("new", labels=new, constraints=same)))
+    assert "e1" not in names_in(NODES, index.mask(a_model_task("old", labels=old, constraints=same)))
+    assert "e1" not in names_in(NODES, index.mask(a_model_task("new", labels=new, constraints=other)))
+    assert "e1" in names_in(NODES, index.mask(a_model_task("old", labels=old, constraints=other)))
 
 
 def test_a_pod_that_moves_is_not_in_its_own_way() -> None:
     alone = Constraints(pod_anti_affinity=(a_term("zone", DATABASE),), ports=frozenset({("TCP", 80, "")}))
-    task = a_task("one", labels=DATABASE, constraints=alone)
+    task = a_model_task("one", labels=DATABASE, constraints=alone)
     index = index_of((task, "e1"))
     assert names_in(NODES, index.mask(task)) == {"e1", "e2", "w1", "bare"}
-    twin = a_task("two", labels=DATABASE, constraints=alone)
+    twin = a_model_task("two", labels=DATABASE, constraints=alone)
     assert names_in(NODES, index.mask(twin)) == {"w1", "bare"}
     index.add(task, NODES.index["w1"])
     assert names_in(NODES, index.mask(twin)) == {"bare"}
@@ -200,15 +205,15 @@ def test_a_pod_that_moves_is_not_in_its_own_way() -> None:
 def test_every_node_is_counted_under_its_first_reason() -> None:
     ports = frozenset({("TCP", 80, "")})
     index = index_of(
-        (a_task("server", constraints=Constraints(ports=ports)), "bare"),
-        (a_task("database", labels=DATABASE), "e1"),
-        (a_task("lonely", constraints=apart(a_term("host", {"app": "web"}))), "w1"),
+        (a_model_task("server", constraints=Constraints(ports=ports)), "bare"),
+        (a_model_task("database", labels=DATABASE), "e1"),
+        (a_model_task("lonely", constraints=apart(a_term("host", {"app": "web"}))), "w1"),
     )
     constraints = Constraints(ports=ports, pod_anti_affinity=(a_term("zone", DATABASE),))
-    web = a_task("web", labels={"app": "web"}, constraints=constraints)
+    web = a_model_task("web", labels={"app": "web"}, constraints=constraints)
     assert index.reasons(web) == {PORT_TAKEN: 1, TOO_NEAR: 2, UNWANTED: 1}
     assert index.why_not(web, NODES.index["bare"]) == PORT_TAKEN
-    assert index.why_not(a_task("x", constraints=near(a_term("zone", DATABASE))), NODES.index["w1"]) == NOT_NEAR
+    assert index.why_not(a_model_task("x", constraints=near(a_term("zone", DATABASE))), NODES.index["w1"]) == NOT_NEAR
 
 
 def preferring(weight: int, term: dict[str, Any]) -> Constraints:
@@ -217,8 +222,8 @@ def preferring(weight: int, term: dict[str, Any]) -> Constraints:
 
 def test_preferred_terms_count_in_both_directions() -> None:
     liked = preferring(10, a_term("zone", DATABASE))
-    index = index_of((a_task("one", labels=DATABASE, constraints=liked), "e1"))
-    both = index.scores(a_task("new", labels=DATABASE, constraints=liked))
+    index = index_of((a_model_task("one", labels=DATABASE, constraints=liked), "e1"))
+    both = index.scores(a_model_task("new", labels=DATABASE, constraints=liked))
     assert both is not None
     assert dict(zip([n.name for n in NODES.nodes], both.tolist(), strict=True)) == {
         "e1": 20,
@@ -226,17 +231,17 @@ def test_preferred_terms_count_in_both_directions() -> None:
         "w1": 0,
         "bare": 0,
     }
-    meant = index.scores(a_task("new", labels=DATABASE))
+    meant = index.scores(a_model_task("new", labels=DATABASE))
     assert meant is not None
     assert meant[NODES.index["e2"]] == 10
-    stranger = index.scores(a_task("new"))
+    stranger = index.scores(a_model_task("new"))
     assert stranger is not None
     assert not stranger.any()
 
 
 def test_pods_that_would_rather_be_apart_count_against_a_node() -> None:
-    index = index_of((a_task("one", labels=DATABASE), "e1"), (a_task("two", labels=DATABASE), "e2"))
-    scores = index.scores(a_task("new", constraints=preferring(-5, a_term("zone", DATABASE))))
+    index = index_of((a_model_task("one", labels=DATABASE), "e1"), (a_model_task("two", labels=DATABASE), "e2"))
+    scores = index.scores(a_model_task("new", constraints=preferring(-5, a_term("zone", DATABASE))))
     assert scores is not None
     assert scores.tolist() == [0, -10, -10, 0]
 
@@ -310,7 +315,7 @@ def test_whatever_came_and_went_the_index_says_what_a_fresh_look_at_all_pods_say
 
 def pod(name: str, found: Any) -> Task:
     namespace, labels, constraints = found
-    return a_task(name, namespace=namespace, labels=labels, constraints=constraints)
+    return a_model_task(name, namespace=namespace, labels=labels, constraints=constraints)
 
 
 def may_go(task: Task, row: int, placed: list[tuple[Task, int]]) -> bool:

@@ -9,7 +9,8 @@ from shoal.scheduler.model.statuses import Status
 from shoal.scheduler.session.choosing import in_order, tasks_to_place
 from shoal.scheduler.session.ordering import Ordering
 from shoal.scheduler.session.settings import Settings
-from tests.scheduler.shares.builders import a_job, pod_sets, with_pods
+from tests.scheduler.builders import a_model_job
+from tests.scheduler.shares.builders import pod_sets, with_pods
 
 ORDERING = Ordering(Settings())
 LETTERS = {"P": Status.PENDING, "R": Status.RUNNING, "G": Status.GATED, "E": Status.RELEASING, "p": Status.PIPELINED}
@@ -17,7 +18,7 @@ LETTERS = {"P": Status.PENDING, "R": Status.RUNNING, "G": Status.GATED, "E": Sta
 
 def with_states(root: SubGroup, **states: str) -> Job:
     """A job whose pod sets have pods of these states, a letter for each."""
-    job = a_job("job", "q", root=root)
+    job = a_model_job("job", "q", root=root)
     for name, letters in states.items():
         for place, letter in enumerate(letters):
             (task,) = with_pods(job, 1, LETTERS[letter], pod_set=name)

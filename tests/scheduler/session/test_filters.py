@@ -15,7 +15,8 @@ from shoal.scheduler.model.nodes import Node, Nodes
 from shoal.scheduler.model.tasks import ANYWHERE, Constraints, Request
 from shoal.scheduler.session import filters as rules
 from shoal.scheduler.session.filters import Filters, FilterSettings
-from tests.scheduler.session.node_builders import a_node, a_request, names_in, nodes_of
+from tests.scheduler.builders import a_model_node
+from tests.scheduler.session.node_builders import a_request, names_in, nodes_of
 
 PLAIN = a_request(cpu=100)
 WHOLE = a_request(whole=1)
@@ -25,13 +26,13 @@ MIG = a_request(gpu=GpuRequest(mig=(("1g.5gb", 1),)))
 CLAIM = Request(PLAIN.vector, claimed_gpus=1)
 
 KINDS = nodes_of(
-    a_node("cpu", gpus=0),
-    a_node("gpu"),
-    a_node("known", is_gpu_memory_known=True),
-    a_node("claimed", has_claimed_gpus=True),
-    a_node("mig", gpus=0, has_mig=True),
-    a_node("single", has_mig=True, mig_strategy="single"),
-    a_node("mixed", has_mig=True, mig_strategy="mixed"),
+    a_model_node("cpu", gpus=0),
+    a_model_node("gpu"),
+    a_model_node("known", is_gpu_memory_known=True),
+    a_model_node("claimed", has_claimed_gpus=True),
+    a_model_node("mig", gpus=0, has_mig=True),
+    a_model_node("single", has_mig=True, mig_strategy="single"),
+    a_model_node("mixed", has_mig=True, mig_strategy="mixed"),
 )
 EVERY_KIND = {"cpu", "gpu", "known", "claimed", "mig", "single", "mixed"}
 
@@ -54,44 +55,56 @@ def test_gpu_requests_go_to_the_kinds_of_nodes_that_serve_them(request_: Request
 @pytest.mark.parametrize(
     ("node", "constraints", "request_", "reason"),
     [
-        pytest.param(a_node("n"), ANYWHERE, PLAIN, "", id="fit"),
-        pytest.param(a_node("n", is_unschedulable=True), ANYWHERE, PLAIN, rules.UNSCHEDULABLE, id="unschedulable"),
+        pytest.param(a_model_node("n"), ANYWHERE, PLAIN, "", id="fit"),
         pytest.param(
-            a_node("n", is_unschedulable=True),
+            a_model_node("n", is_unschedulable=True), ANYWHERE, PLAIN, rules.UNSCHEDULABLE, id="unschedulable"
+        ),
+        pytest.param(
+            a_model_node("n", is_unschedulable=True),
             Constraints(tolerations=({"operator": "Exists"},)),
             PLAIN,
             rules.UNSCHEDULABLE,
             id="unschedulable whatever is tolerated",
         ),
-        pytest.param(a_node("n", is_ready=False), ANYWHERE, PLAIN, rules.NOT_READY, id="not ready"),
-        pytest.param(a_node("n"), Constraints(missing="needs a ConfigMap"), PLAIN, "needs a ConfigMap", id="missing"),
+        pytest.param(a_model_node("n", is_ready=False), ANYWHERE, PLAIN, rules.NOT_READY, id="not ready"),
         pytest.param(
-            a_node("n"), Constraints(allowed_nodes=frozenset({"m", "gone"})), PLAIN, rules.OUT_OF_REACH, id="volumes"
+            a_model_node("n"), Constraints(missing="needs a ConfigMap"), PLAIN, "needs a ConfigMap", id="missing"
         ),
-        pytest.param(a_node("n"), Constraints(allowed_nodes=frozenset({"n"})), PLAIN, "", id="volumes in reach"),
         pytest.param(
-            a_node("n", taints=({"key": "team", "value": "a", "effect": "NoSchedule"},)),
+            a_model_node("n"),
+            Constraints(allowed_nodes=frozenset({"m", "gone"})),
+            PLAIN,
+            rules.OUT_OF_REACH,
+            id="volumes",
+        ),
+        pytest.param(a_model_node("n"), Constraints(allowed_nodes=frozenset({"n"})), PLAIN, "", id="volumes in reach"),
+        pytest.param(
+            a_model_node("n", taints=({"key": "team", "value": "a", "effect": "NoSchedule"},)),
             ANYWHERE,
             PLAIN,
             "has the taint team=a:NoSchedule, which the pod does not tolerate",
             id="taint",
         ),
-        pytest.param(a_node("n"), Constraints(node_selector={"x": "y"}), PLAIN, rules.NOT_SELECTED, id="selector"),
         pytest.param(
-            a_node("n"),
+            a_model_node("n"), Constraints(node_selector={"x": "y"}), PLAIN, rules.NOT_SELECTED, id="selector"
+        ),
+        pytest.param(
+            a_model_node("n"),
             Constraints(has_required_node_terms=True),
             PLAIN,
             rules.NO_AFFINITY,
             id="no terms match nothing",
         ),
-        pytest.param(a_node("n"), ANYWHERE, MIG, rules.NO_MIG, id="mig"),
-        pytest.param(a_node("n", has_claimed_gpus=True), ANYWHERE, PORTION, rules.CLAIMED_GPUS, id="claimed"),
+        pytest.param(a_model_node("n"), ANYWHERE, MIG, rules.NO_MIG, id="mig"),
+        pytest.param(a_model_node("n", has_claimed_gpus=True), ANYWHERE, PORTION, rules.CLAIMED_GPUS, id="claimed"),
         pytest.param(
-            a_node("n", has_mig=True, mig_strategy="single"), ANYWHERE, PORTION, rules.MIG_SINGLE, id="single"
+            a_model_node("n", has_mig=True, mig_strategy="single"), ANYWHERE, PORTION, rules.MIG_SINGLE, id="single"
         ),
-        pytest.param(a_node("n", has_mig=True, mig_strategy="mixed"), ANYWHERE, WHOLE, rules.MIG_MIXED, id="mixed"),
-        pytest.param(a_node("n", has_mig=True), ANYWHERE, PORTION, rules.MIG_NOT_SHARED, id="mig is not shared"),
-        pytest.param(a_node("n"), ANYWHERE, MEMORY, rules.UNKNOWN_MEMORY, id="memory"),
+        pytest.param(
+            a_model_node("n", has_mig=True, mig_strategy="mixed"), ANYWHERE, WHOLE, rules.MIG_MIXED, id="mixed"
+        ),
+        pytest.param(a_model_node("n", has_mig=True), ANYWHERE, PORTION, rules.MIG_NOT_SHARED, id="mig is not shared"),
+        pytest.param(a_model_node("n"), ANYWHERE, MEMORY, rules.UNKNOWN_MEMORY, id="memory"),
     ],
 )
 def test_a_node_is_refused_for_one_reason(node: Node, constraints: Constraints, request_: Request, reason: str) -> None:
@@ -103,10 +116,10 @@ def test_a_node_is_refused_for_one_reason(node: Node, constraints: Constraints, 
 
 def test_every_node_is_counted_under_its_first_reason() -> None:
     nodes = nodes_of(
-        a_node("a"),
-        a_node("b", is_ready=False),
-        a_node("c", is_ready=False, is_unschedulable=True),
-        a_node("d", labels={"zone": "east"}),
+        a_model_node("a"),
+        a_model_node("b", is_ready=False),
+        a_model_node("c", is_ready=False, is_unschedulable=True),
+        a_model_node("d", labels={"zone": "east"}),
     )
     filters = Filters(nodes, FilterSettings())
     constraints = Constraints(node_selector={"zone": "east"})
@@ -116,10 +129,10 @@ def test_every_node_is_counted_under_its_first_reason() -> None:
 
 def test_workers_are_kept_apart_when_the_scheduler_is_told_to() -> None:
     nodes = nodes_of(
-        a_node("cpu", labels={"role/cpu": ""}),
-        a_node("gpu", labels={"role/gpu": "true"}),
-        a_node("both", labels={"role/gpu": "", "role/cpu": ""}),
-        a_node("none"),
+        a_model_node("cpu", labels={"role/cpu": ""}),
+        a_model_node("gpu", labels={"role/gpu": "true"}),
+        a_model_node("both", labels={"role/gpu": "", "role/cpu": ""}),
+        a_model_node("none"),
     )
     settings = FilterSettings(restrict_node_scheduling=True, cpu_worker_label="role/cpu", gpu_worker_label="role/gpu")
     filters = Filters(nodes, settings)
@@ -131,7 +144,7 @@ def test_workers_are_kept_apart_when_the_scheduler_is_told_to() -> None:
 
 
 def test_preferred_node_affinity_scores_only_when_asked_to() -> None:
-    nodes = nodes_of(a_node("a", labels={"disk": "ssd"}), a_node("b"))
+    nodes = nodes_of(a_model_node("a", labels={"disk": "ssd"}), a_model_node("b"))
     terms = (
         {"weight": 30, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}},
         {"weight": 5, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}},
@@ -211,7 +224,7 @@ CONSTRAINTS = st.builds(
 def test_all_nodes_at_once_get_the_answers_that_each_gets_alone(
     found: list[dict[str, Any]], constraints: Constraints, request: Request, restricts: bool
 ) -> None:
-    nodes = nodes_of(*(a_node(f"n{number}", **node) for number, node in enumerate(found)))
+    nodes = nodes_of(*(a_model_node(f"n{number}", **node) for number, node in enumerate(found)))
     settings = FilterSettings(restrict_node_scheduling=restricts, cpu_worker_label="a", gpu_worker_label="b")
     filters = Filters(nodes, settings)
     expected = [may_go(node, constraints, request, settings) for node in nodes.nodes]

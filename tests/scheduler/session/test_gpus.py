@@ -7,16 +7,17 @@ import pytest
 from shoal.scheduler.gpu_requests import GpuRequest
 from shoal.scheduler.model.nodes import Node, SharedGpu
 from shoal.scheduler.model.resources import ResourceNames, Vector
-from shoal.scheduler.model.tasks import Request, Task
+from shoal.scheduler.model.tasks import Request
 from shoal.scheduler.session.gpus import Devices, chosen_devices, fitting_groups, has_room
+from tests.scheduler.builders import a_model_node, a_model_task
 
 NAMES = ResourceNames()
 SIZE = 1000
 HALF = GpuRequest(portion=0.5, devices=1)
 
 
-def a_node(**shared: SharedGpu) -> Node:
-    return Node(name="n", allocatable=free(4), gpu_memory=SIZE, is_gpu_memory_known=True, shared=shared)
+def a_sharing_node(**shared: SharedGpu) -> Node:
+    return a_model_node("n", 4, gpu_memory=SIZE, shared=shared)
 
 
 def free(gpus: float) -> Vector:
@@ -32,7 +33,7 @@ def devices(
     packs: bool | None = True,
     is_free: bool = True,
 ) -> Devices | None:
-    task = Task(uid="t", name="t", namespace="ns", request=Request(NAMES.vector({"pods": 1.0}), gpu=gpu))
+    task = a_model_task("t", Request(NAMES.vector({"pods": 1.0}), gpu=gpu))
     return chosen_devices(task, node, free(idle), free(releasing), packs=packs, is_free=is_free)
 
 
@@ -42,7 +43,9 @@ def devices(
     ids=["the fullest", "spread: a free one", "no order: the first by name"],
 )
 def test_which_device_is_taken(packs: bool | None, group: str) -> None:
-    node = a_node(emptier=SharedGpu(allocated=100), fuller=SharedGpu(allocated=400), full=SharedGpu(allocated=900))
+    node = a_sharing_node(
+        emptier=SharedGpu(allocated=100), fuller=SharedGpu(allocated=400), full=SharedGpu(allocated=900)
+    )
 
     found = devices(node, packs=packs)
 
@@ -53,7 +56,7 @@ def test_which_device_is_taken(packs: bool | None, group: str) -> None:
 
 
 def test_several_devices_are_all_different() -> None:
-    found = devices(a_node(g=SharedGpu(allocated=100)), gpu=GpuRequest(portion=0.5, devices=3), idle=2)
+    found = devices(a_sharing_node(g=SharedGpu(allocated=100)), gpu=GpuRequest(portion=0.5, devices=3), idle=2)
 
     assert found is not None
     assert len(set(found.groups)) == 3
@@ -62,8 +65,8 @@ def test_several_devices_are_all_different() -> None:
 
 
 def test_nothing_is_taken_where_there_are_not_enough() -> None:
-    assert devices(a_node(g=SharedGpu(allocated=100)), gpu=GpuRequest(portion=0.5, devices=3), idle=1) is None
-    assert devices(a_node(), idle=0) is None
+    assert devices(a_sharing_node(g=SharedGpu(allocated=100)), gpu=GpuRequest(portion=0.5, devices=3), idle=1) is None
+    assert devices(a_sharing_node(), idle=0) is None
 
 
 @pytest.mark.parametrize(
@@ -80,20 +83,20 @@ def test_nothing_is_taken_where_there_are_not_enough() -> None:
 def test_whether_it_is_at_once(
     shared: dict[str, SharedGpu], idle: float, releasing: float, is_free: bool, is_now: bool
 ) -> None:
-    found = devices(a_node(**shared), idle=idle, releasing=releasing, is_free=is_free)
+    found = devices(a_sharing_node(**shared), idle=idle, releasing=releasing, is_free=is_free)
 
     assert found is not None
     assert found.is_now is is_now
 
 
 def test_a_new_device_is_named_the_same_whenever_it_is_decided() -> None:
-    assert devices(a_node()) == devices(a_node())
+    assert devices(a_sharing_node()) == devices(a_sharing_node())
 
 
 def test_a_new_device_is_not_named_like_one_that_its_first_sharer_has_left() -> None:
-    first = devices(a_node())
+    first = devices(a_sharing_node())
     assert first is not None
-    left = a_node(**{first.groups[0]: SharedGpu(allocated=900)})
+    left = a_sharing_node(**{first.groups[0]: SharedGpu(allocated=900)})
 
     again = devices(left)
 
@@ -104,7 +107,7 @@ def test_a_new_device_is_not_named_like_one_that_its_first_sharer_has_left() -> 
 
 
 def test_memory_is_asked_of_each_device() -> None:
-    node = a_node(g=SharedGpu(allocated=400), h=SharedGpu(allocated=700))
+    node = a_sharing_node(g=SharedGpu(allocated=400), h=SharedGpu(allocated=700))
     request = Request(NAMES.vector({}), gpu=GpuRequest(memory=600, devices=1))
 
     assert fitting_groups(request, node) == ["g"]

@@ -8,19 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.scheduler.gpu_requests import NOTHING, GpuRequest
+from shoal.scheduler.model.amounts import WITHOUT_LIMIT
 from shoal.scheduler.model.cluster import Cluster
-from shoal.scheduler.model.jobs import Job, single_pod_set
-from shoal.scheduler.model.nodes import Hold, Node, Nodes
-from shoal.scheduler.model.queues import Queue
+from shoal.scheduler.model.jobs import single_pod_set
+from shoal.scheduler.model.nodes import Hold, Nodes
 from shoal.scheduler.model.resources import ResourceNames
 from shoal.scheduler.model.statuses import Status
-from shoal.scheduler.model.tasks import ANYWHERE, Constraints, Request, Task
+from shoal.scheduler.model.tasks import ANYWHERE, Constraints, Request
 from shoal.scheduler.session.allocating import allocate_job
 from shoal.scheduler.session.filters import Filters, FilterSettings
 from shoal.scheduler.session.placing import Field
 from shoal.scheduler.session.session import Session
 from shoal.scheduler.session.settings import Settings, Strategy
-from tests.scheduler.session.worlds import ALL_OF_IT
+from tests.scheduler.builders import a_model_job, a_model_node, a_model_queue, a_model_task
 
 SIZE = 1000
 STRATEGIES = st.sampled_from((Strategy.BINPACK, Strategy.SPREAD, Strategy.NONE))
@@ -31,12 +31,7 @@ def some_nodes(shapes: list[tuple[int, int, int]], names: ResourceNames) -> Node
     """Nodes of so many cores, GPUs and places for pods."""
     return Nodes(
         [
-            Node(
-                name=f"n{place:02d}",
-                allocatable=names.vector({"cpu": cores * 1000.0, "memory": 1e10, "gpu": gpus, "pods": pods}),
-                gpu_memory=SIZE,
-                is_gpu_memory_known=True,
-            )
+            a_model_node(f"n{place:02d}", gpus, cpu=cores * 1000, memory=1e10, pods=pods, gpu_memory=SIZE)
             for place, (cores, gpus, pods) in enumerate(shapes)
         ],
         names,
@@ -87,7 +82,7 @@ def test_a_field_that_follows_is_the_same_as_one_made_anew(
                 nodes.remove(holds.pop(row % len(holds)))
                 continue
             one = a_request(names, whole=int(size), portion=size if 0 < size < 1 else 0.0)
-            task = Task(uid=f"{place}-{number}", name="t", namespace="ns", request=one)
+            task = a_model_task("t", one, uid=f"{place}-{number}")
             groups = (group,) if one.is_shared else ()
             holds.append(Hold(task, row % len(nodes), status, groups))
             nodes.add(holds[-1])
@@ -111,10 +106,10 @@ def placed(
     """Where the tasks of one job go. Not alike: each has wishes of its own, and is placed by itself."""
     names = ResourceNames()
     nodes = some_nodes(shapes, names)
-    cluster = Cluster(nodes=nodes, queues={"q": Queue(name="q", quota=ALL_OF_IT)})
-    other = _job("other", 0)
+    cluster = Cluster(nodes=nodes, queues={"q": a_model_queue("q", quota=WITHOUT_LIMIT)})
+    other = a_model_job("other", root=single_pod_set(0))
     for place, (row, gpus, status) in enumerate(running):
-        task = Task(uid=f"r{place}", name=f"r{place}", namespace="ns", request=a_request(names, whole=gpus))
+        task = a_model_task(f"r{place}", a_request(names, whole=gpus))
         hold = Hold(task, row % len(nodes), status)
         free = nodes.idle[hold.node] + (nodes.releasing[hold.node] if status is Status.PIPELINED else 0.0)
         if (free < task.request.vector).any():
@@ -123,31 +118,18 @@ def placed(
         nodes.add(hold)
         other.add(task)
     requests = {gpus: a_request(names, whole=gpus) for gpus, _ in kinds}
-    job = _job("job", 1)
+    job = a_model_job("job", created=1, root=single_pod_set(0))
     for gpus, count in kinds:
         for _ in range(count):
             name = f"t{len(job.tasks):03d}"
             constraints = ANYWHERE if alike else Constraints()
-            job.add(Task(uid=name, name=name, namespace="ns", request=requests[gpus], constraints=constraints))
+            job.add(a_model_task(name, requests[gpus], constraints=constraints))
     job.root.pod_sets[0].min_member = len(job.tasks)
     cluster.jobs = {other.key: other, job.key: job}
     session = Session(cluster, chosen, now=1.0)
     statement = session.statement()
     is_placed = allocate_job(session, statement, job, promises_only=promises_only)
     return is_placed, [(task.name, task.status, task.node) for task in job.tasks.values()]
-
-
-def _job(name: str, created: float) -> Job:
-    return Job(
-        uid=name,
-        name=name,
-        namespace="ns",
-        queue="q",
-        priority=50,
-        is_preemptible=True,
-        created=created,
-        root=single_pod_set(0),
-    )
 
 
 @settings(max_examples=150)

@@ -14,7 +14,8 @@ from shoal.scheduler.session.failures import NoRoom
 from shoal.scheduler.session.reserving import UNKNOWN, Reservation, expected_end
 from shoal.scheduler.session.session import Promise, Session
 from shoal.scheduler.session.settings import Settings
-from tests.scheduler.session.worlds import World, a_queue, places
+from tests.scheduler.builders import a_model_gpu_queue
+from tests.scheduler.session.worlds import World, places
 
 KEEPS = Settings(reserves_for_large_gangs=True)
 USUAL = Settings()
@@ -190,7 +191,9 @@ def test_a_gang_that_has_to_stay_together_has_its_nodes_kept_together() -> None:
     ],
 )
 def test_a_job_for_which_room_is_no_help_keeps_none_from_the_next(first: dict[str, Any], limit: float) -> None:
-    world = World({"n0": 4, "n1": 4}, queues=(a_queue("q", quota=100, limit=limit), a_queue("r", quota=100)))
+    world = World(
+        {"n0": 4, "n1": 4}, queues=(a_model_gpu_queue("q", quota=100, limit=limit), a_model_gpu_queue("r", quota=100))
+    )
     world.job("a", gpus=3, on="n0")
     world.job("b", gpus=2, on="n1")
     world.job("first", **first)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from shoal.scheduler.gpu_requests import GpuRequest
-from shoal.scheduler.model.jobs import Job
+from shoal.scheduler.model.jobs import Job, single_pod_set
 from shoal.scheduler.model.resources import ResourceNames
 from shoal.scheduler.model.statuses import Status
-from shoal.scheduler.model.tasks import ANYWHERE, Constraints, Request, Task
+from shoal.scheduler.model.tasks import ANYWHERE, Constraints, Request
 from shoal.scheduler.session.signatures import Failed, signature
-from tests.scheduler.shares.builders import a_job, pod_sets
+from tests.scheduler.builders import a_model_job, a_model_task
 
 NAMES = ResourceNames()
 REQUESTS = {
@@ -20,9 +20,9 @@ REQUESTS = {
 
 
 def asking(*gpus: int, priority: int = 50, constraints: Constraints = ANYWHERE, status: Status = Status.PENDING) -> Job:
-    job = a_job("-".join(map(str, gpus)), "q", priority=priority, root=pod_sets(("default", len(gpus))))
+    job = a_model_job("-".join(map(str, gpus)), priority=priority, root=single_pod_set(len(gpus)))
     for place, count in enumerate(gpus):
-        task = Task(uid=f"{job.name}/{place}", name="t", namespace="ns", request=REQUESTS[count])
+        task = a_model_task(f"{job.name}/{place}", REQUESTS[count])
         task.constraints, task.status = constraints, status
         job.add(task)
     return job
@@ -70,7 +70,7 @@ def test_who_is_not_alike_is_tried() -> None:
 def test_only_what_waits_makes_a_job_what_it_is() -> None:
     waiting = asking(2)
     more = asking(2)
-    task = Task(uid="runs", name="t", namespace="ns", request=REQUESTS[4], status=Status.RUNNING)
+    task = a_model_task("runs", REQUESTS[4], status=Status.RUNNING)
     task.constraints = Constraints()
     more.add(task)
 

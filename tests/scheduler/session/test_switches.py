@@ -10,7 +10,8 @@ from shoal.scheduler.model.statuses import Status
 from shoal.scheduler.model.tasks import Constraints
 from shoal.scheduler.session.session import Eviction, Session
 from shoal.scheduler.session.settings import PLUGINS, Settings
-from tests.scheduler.session.worlds import World, a_queue
+from tests.scheduler.builders import a_model_gpu_queue
+from tests.scheduler.session.worlds import World
 
 
 def without(*names: str) -> Settings:
@@ -100,7 +101,7 @@ def test_topology_keeps_a_gang_together() -> None:
 
 
 def test_minruntime_protects_who_has_just_started() -> None:
-    world = World({"a": 1}, queues=(a_queue("q", quota=1, preempt_min_runtime=60.0),))
+    world = World({"a": 1}, queues=(a_model_gpu_queue("q", quota=1, preempt_min_runtime=60.0),))
     world.job("running", on="a", priority=10, last_start=world.now)
     world.job("urgent", priority=90)
     assert evicted(world.decide(None, "preempt")) == []
@@ -108,14 +109,14 @@ def test_minruntime_protects_who_has_just_started() -> None:
 
 
 def test_proportion_holds_queues_to_their_limits() -> None:
-    world = World({"a": 4}, queues=(a_queue("q", quota=1, limit=1),))
+    world = World({"a": 4}, queues=(a_model_gpu_queue("q", quota=1, limit=1),))
     world.job("job", pods=2)
     assert world.placed() == {}
     assert world.placed(without("proportion")) == {"job-0": "a", "job-1": "a"}
 
 
 def test_proportion_serves_the_queue_first_that_has_less() -> None:
-    world = World({"a": 2}, queues=(a_queue("q", quota=1), a_queue("poor", quota=1, created=1.0)))
+    world = World({"a": 2}, queues=(a_model_gpu_queue("q", quota=1), a_model_gpu_queue("poor", quota=1, created=1.0)))
     world.job("rich", on="a")
     world.job("more")
     world.job("poor", queue="poor")
@@ -124,7 +125,7 @@ def test_proportion_serves_the_queue_first_that_has_less() -> None:
 
 
 def test_proportion_takes_back_what_another_queue_has_too_much() -> None:
-    world = World({"a": 2}, queues=(a_queue("q", quota=1), a_queue("poor", quota=1, created=1.0)))
+    world = World({"a": 2}, queues=(a_model_gpu_queue("q", quota=1), a_model_gpu_queue("poor", quota=1, created=1.0)))
     for name in ("first", "second"):
         world.job(name, on="a")
     world.job("poor", queue="poor")

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from shoal.scheduler.session.taints import Taint, TaintIndex
-from tests.scheduler.session.node_builders import a_node, nodes_of
+from tests.scheduler.builders import a_model_node
+from tests.scheduler.session.node_builders import nodes_of
 
 TAINT = Taint("team", "a", "NoSchedule")
 
@@ -41,7 +42,10 @@ def test_the_first_taint_that_nothing_tolerates_is_named() -> None:
     down = {"key": "down", "effect": "NoExecute"}
     soft = {"key": "slow", "effect": "PreferNoSchedule"}
     nodes = nodes_of(
-        a_node("a"), a_node("b", taints=(team, down)), a_node("c", taints=(down,)), a_node("d", taints=(soft,))
+        a_model_node("a"),
+        a_model_node("b", taints=(team, down)),
+        a_model_node("c", taints=(down,)),
+        a_model_node("d", taints=(soft,)),
     )
     index = TaintIndex(nodes)
 

@@ -20,7 +20,8 @@ from shoal.scheduler.model.resources import Mask
 from shoal.scheduler.model.tasks import Request, Task
 from shoal.scheduler.session.domains import forget
 from shoal.scheduler.session.topology import TopologyProblem, level_scores, node_sets
-from tests.scheduler.session.node_builders import a_node, a_request, a_task, names_in, nodes_of
+from tests.scheduler.builders import a_model_node, a_model_task
+from tests.scheduler.session.node_builders import NAMES, NIC, a_request, names_in, nodes_of
 
 TOPOLOGY = Topology("tree", ("zone", "rack"))
 CPU = a_request(cpu=500)
@@ -31,14 +32,14 @@ def a_cluster(rows: dict[str, tuple[str, str, float]]) -> Nodes:
     """Nodes by name, with their zone, their rack and how many GPUs (and thousands of CPU) they have."""
     return nodes_of(
         *(
-            a_node(name, cpu=1000 * free, gpus=free, labels={"zone": zone, "rack": rack})
+            a_model_node(name, cpu=1000 * free, gpus=free, labels={"zone": zone, "rack": rack})
             for name, (zone, rack, free) in rows.items()
         )
     )
 
 
 def some_tasks(count: int, request: Request = GPU) -> list[Task]:
-    return [a_task(f"task-{number}", request=request) for number in range(count)]
+    return [a_model_task(f"task-{number}", request=request) for number in range(count)]
 
 
 def room(nodes: Nodes) -> Callable[[Request], NDArray[np.int64]]:
@@ -124,15 +125,17 @@ def test_equally_tight_domains_come_in_the_order_of_their_names() -> None:
 
 def test_the_resource_that_is_scarcest_says_how_tight_a_domain_is() -> None:
     nodes = nodes_of(
-        a_node("one", cpu=100_000, gpus=5, labels={"zone": "a", "rack": "1"}),
-        a_node("two", cpu=2_000, gpus=8, labels={"zone": "a", "rack": "2"}),
+        a_model_node("one", cpu=100_000, gpus=5, labels={"zone": "a", "rack": "1"}),
+        a_model_node("two", cpu=2_000, gpus=8, labels={"zone": "a", "rack": "2"}),
     )
     assert tried(nodes, some_tasks(1, a_request(cpu=1000, whole=1)), required="rack") == [{"two"}, {"one"}]
 
 
 def test_nodes_without_all_labels_of_the_topology_do_not_belong_to_it() -> None:
     nodes = nodes_of(
-        a_node("in", labels={"zone": "a", "rack": "1"}), a_node("out", labels={"zone": "a"}), a_node("bare")
+        a_model_node("in", labels={"zone": "a", "rack": "1"}),
+        a_model_node("out", labels={"zone": "a"}),
+        a_model_node("bare"),
     )
     assert tried(nodes, some_tasks(1), preferred="zone") == [{"in"}]
 
@@ -164,7 +167,9 @@ def test_tasks_of_different_kinds_are_counted_by_what_they_need_together() -> No
     problem = tried(nodes, with_nic, required="rack")
     assert isinstance(problem, TopologyProblem)
     assert problem.details[0] == "a.1 has room for 0 of 2 pods: not enough example.com/nic"
-    shared = nodes_of(a_node("one", gpus=2, nics=1, labels={"zone": "a", "rack": "1"}))
+    shared = nodes_of(
+        a_model_node("one", gpus=2, extended={NIC: 1}, resources=NAMES, labels={"zone": "a", "rack": "1"})
+    )
     assert tried(shared, with_nic, required="rack") == [{"one"}]
 
 
@@ -206,7 +211,7 @@ def test_pods_that_run_already_bind_nobody_to_what_is_only_preferred() -> None:
         {"b1", "b2"},
         {"a1", "a2", "b1", "b2"},
     ]
-    outside = nodes_of(a_node("in", labels={"zone": "a", "rack": "1"}), a_node("out"))
+    outside = nodes_of(a_model_node("in", labels={"zone": "a", "rack": "1"}), a_model_node("out"))
     assert tried(outside, some_tasks(1), preferred="zone", active=["out"]) == [{"in"}]
     assert isinstance(tried(outside, some_tasks(1), required="zone", active=["out"]), TopologyProblem)
 
@@ -285,7 +290,7 @@ def test_points_are_divided_among_the_domains_that_are_offered() -> None:
 
 
 def test_a_topology_that_no_node_belongs_to_has_neither_room_nor_points() -> None:
-    nodes = nodes_of(a_node("bare"))
+    nodes = nodes_of(a_model_node("bare"))
     problem = tried(nodes, some_tasks(1), required="rack")
     assert problem == TopologyProblem("topology tree: no domain of level rack has room for 1 pod together")
     assert isinstance(tried(nodes, some_tasks(1), preferred="rack"), TopologyProblem)
@@ -327,7 +332,7 @@ def test_sets_are_exactly_the_domains_with_room_deepest_first(
 ) -> None:
     nodes = nodes_of(
         *(
-            a_node(f"n{number}", gpus=free, labels={"rack": rack} | ({"zone": zone} if zone else {}))
+            a_model_node(f"n{number}", free, cpu=8000, labels={"rack": rack} | ({"zone": zone} if zone else {}))
             for number, (zone, rack, free, _, _) in enumerate(found)
         )
     )

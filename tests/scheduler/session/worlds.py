@@ -7,10 +7,10 @@ from typing import Any
 
 from shoal.scheduler.actions import cycle
 from shoal.scheduler.gpu_requests import NOTHING, GpuRequest
-from shoal.scheduler.model.amounts import UNLIMITED, WITHOUT_LIMIT, Amounts
+from shoal.scheduler.model.amounts import WITHOUT_LIMIT
 from shoal.scheduler.model.cluster import Cluster
 from shoal.scheduler.model.jobs import Job, SubGroup, single_pod_set
-from shoal.scheduler.model.nodes import Hold, Node, Nodes
+from shoal.scheduler.model.nodes import Hold, Nodes
 from shoal.scheduler.model.queues import Queue
 from shoal.scheduler.model.resources import ResourceNames
 from shoal.scheduler.model.statuses import Status
@@ -18,8 +18,8 @@ from shoal.scheduler.model.tasks import Constraints, Request, Task
 from shoal.scheduler.plugins import NO_PLUGINS, Plugins
 from shoal.scheduler.session.session import Bind, Session
 from shoal.scheduler.session.settings import Settings
+from tests.scheduler.builders import a_model_job, a_model_node, a_model_queue, a_model_task
 
-ALL_OF_IT = Amounts(UNLIMITED, UNLIMITED, UNLIMITED)
 _ANYWHERE = Constraints()
 
 
@@ -31,17 +31,13 @@ class World:
         nodes: Mapping[str, int],
         *,
         labels: Mapping[str, Mapping[str, str]] | None = None,
-        queues: Sequence[Queue] = (Queue(name="q", quota=ALL_OF_IT),),
+        queues: Sequence[Queue] = (a_model_queue("q", quota=WITHOUT_LIMIT),),
         **more: Any,
     ) -> None:
         self._names = ResourceNames()
         made = [
-            Node(
-                name=name,
-                allocatable=self._names.vector({"cpu": 64_000, "memory": 1e12, "gpu": gpus, "pods": 100}),
-                labels=(labels or {}).get(name, {}),
-                gpu_memory=1000,
-                is_gpu_memory_known=True,
+            a_model_node(
+                name, gpus, cpu=64_000, memory=1e12, pods=100, labels=(labels or {}).get(name, {}), gpu_memory=1000
             )
             for name, gpus in nodes.items()
         ]
@@ -67,25 +63,13 @@ class World:
     ) -> Job:
         """A job of pods that are alike; ``on`` a node, all of them run there already."""
         self._count += 1
-        job = Job(
-            **{
-                "uid": f"{self._count:06d}",
-                "name": name,
-                "namespace": "default",
-                "queue": "q",
-                "priority": 50,
-                "is_preemptible": True,
-                "created": float(self._count),
-                "root": root or single_pod_set(pods if least is None else least),
-                **more,
-            }
-        )
+        counted = {"uid": f"{self._count:06d}", "created": float(self._count)}
+        job = a_model_job(name, root=root or single_pod_set(pods if least is None else least), **{**counted, **more})
         for index in range(pods):
-            task = Task(
+            task = a_model_task(
+                f"{name}-{index}",
+                self._request(gpus, portion),
                 uid=f"{job.uid}-{index:03d}",
-                name=f"{name}-{index}",
-                namespace="default",
-                request=self._request(gpus, portion),
                 created=float(index),
                 constraints=_ANYWHERE,
                 labels=labels or {},
@@ -142,18 +126,6 @@ class World:
             amounts = {"cpu": 100.0, "memory": 1e6, "pods": 1.0, "gpu": 0.0 if portion else float(gpus)}
             self._requests[gpus, portion] = Request(vector=self._names.vector(amounts), gpu=asked)
         return self._requests[gpus, portion]
-
-
-def a_queue(name: str, *, quota: float, limit: float = UNLIMITED, created: float = 0.0, **more: Any) -> Queue:
-    """A queue with this many GPUs, and no bounds on anything else."""
-    return Queue(
-        name=name,
-        quota=ALL_OF_IT._replace(gpu=quota),
-        limit=WITHOUT_LIMIT._replace(gpu=limit),
-        weight=Amounts(1.0, 1.0, 1.0),
-        created=created,
-        **more,
-    )
 
 
 def places(session: Session) -> dict[str, str]:

@@ -7,7 +7,8 @@ import pytest
 from shoal.scheduler.model.amounts import NONE, UNLIMITED, WITHOUT_LIMIT, Amounts
 from shoal.scheduler.shares.capacity import over_capacity, over_limit, over_quota, resource_list
 from shoal.scheduler.shares.tree import QueueTree
-from tests.scheduler.shares.builders import a_queue, a_tree, gpus, set_amounts
+from tests.scheduler.builders import a_model_queue
+from tests.scheduler.shares.builders import a_tree, gpus, set_amounts
 
 CPU, MEMORY, GPU = 0, 1, 2
 ONE_OF_EACH = Amounts(1000, 1, 1)
@@ -30,7 +31,7 @@ LIMITS = [
 @pytest.mark.parametrize(("figures", "resource"), [case[1:] for case in LIMITS], ids=[case[0] for case in LIMITS])
 def test_a_limit_is_never_exceeded(figures: tuple[Amounts, Amounts, Amounts], resource: int | None) -> None:
     limit, held, asked = figures
-    tree = a_tree(a_queue("q", limit=limit))
+    tree = a_tree(a_model_queue("q", limit=limit))
     set_amounts(tree, "q", allocated=held)
 
     excess = over_limit(tree, "q", asked)
@@ -54,7 +55,7 @@ def test_what_cannot_be_evicted_stays_within_quota(
     figures: tuple[Amounts, Amounts, Amounts], resource: int | None
 ) -> None:
     quota, held, asked = figures
-    tree = a_tree(a_queue("q", quota=quota))
+    tree = a_tree(a_model_queue("q", quota=quota))
     set_amounts(tree, "q", non_preemptible=held)
 
     excess = over_quota(tree, "q", asked)
@@ -67,7 +68,7 @@ def three_levels(limits: tuple[float, float, float], held: tuple[float, float, f
     names = ("top", "mid", "leaf")
     tree = a_tree(
         *(
-            a_queue(name, parent, limit=gpus(limit), quota=gpus(limit))
+            a_model_queue(name, parent, limit=gpus(limit), quota=gpus(limit))
             for name, parent, limit in zip(names, ("", *names), limits, strict=False)
         )
     )
@@ -96,7 +97,7 @@ def test_every_ancestor_must_have_room(
 
 
 def test_a_limit_is_asked_before_a_quota_and_a_quota_only_of_what_cannot_be_evicted() -> None:
-    tree = a_tree(a_queue("top", limit=gpus(4), quota=gpus(9)), a_queue("q", "top", quota=gpus(1)))
+    tree = a_tree(a_model_queue("top", limit=gpus(4), quota=gpus(9)), a_model_queue("q", "top", quota=gpus(1)))
 
     def reason(count: float, *, is_preemptible: bool) -> str | None:
         excess = over_capacity(tree, "q", gpus(count), is_preemptible=is_preemptible)
@@ -129,7 +130,7 @@ MESSAGES = [
 
 @pytest.mark.parametrize(("asked", "of_limit", "of_quota"), MESSAGES, ids=["cpu", "memory", "gpu"])
 def test_a_message_names_the_queue_the_resource_and_all_figures(asked: Amounts, of_limit: str, of_quota: str) -> None:
-    tree = a_tree(a_queue("q", limit=Amounts(12e8, 5e9, 2), quota=Amounts(2000, 4e9, 1)))
+    tree = a_tree(a_model_queue("q", limit=Amounts(12e8, 5e9, 2), quota=Amounts(2000, 4e9, 1)))
     set_amounts(tree, "q", allocated=Amounts(12e8 - 500, 4e9, 1.75), non_preemptible=Amounts(1500, 2e9, 0.75))
 
     limit, quota = over_limit(tree, "q", asked), over_quota(tree, "q", asked)
@@ -143,14 +144,14 @@ def test_a_message_names_the_queue_the_resource_and_all_figures(asked: Amounts, 
 
 
 def test_a_message_about_quota_says_what_helps() -> None:
-    excess = over_quota(a_tree(a_queue("q")), "q", gpus(1))
+    excess = over_quota(a_tree(a_model_queue("q")), "q", gpus(1))
 
     assert excess is not None
     assert "a preemptible workload may go beyond the quota" in excess.message()
 
 
 def test_the_details_have_the_figures_of_that_moment() -> None:
-    tree = a_tree(a_queue("q", limit=Amounts(UNLIMITED, UNLIMITED, 4), quota=gpus(2)))
+    tree = a_tree(a_model_queue("q", limit=Amounts(UNLIMITED, UNLIMITED, 4), quota=gpus(2)))
     tree.take("q", Amounts(1500, 10**9, 3.5), is_preemptible=True)
     tree.take("q", gpus(0.5), is_preemptible=False)
     tree.ask("q", gpus(2))
@@ -170,7 +171,7 @@ def test_the_details_have_the_figures_of_that_moment() -> None:
 
 
 def test_what_cannot_be_evicted_is_asked_for_as_such() -> None:
-    excess = over_quota(a_tree(a_queue("q")), "q", gpus(1))
+    excess = over_quota(a_tree(a_model_queue("q")), "q", gpus(1))
 
     assert excess is not None
     assert excess.details().pod_group_requested_non_preemptible_resources["nvidia.com/gpu"] == "1"

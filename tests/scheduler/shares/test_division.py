@@ -22,7 +22,7 @@ CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "kai" / "fairshare.ya
 def corpus() -> list[Any]:
     if not CORPUS.exists():
         return []
-    return list(yaml.safe_load(CORPUS.read_text())["cases"])
+    return list(yaml.load(CORPUS.read_text(), Loader=yaml.CSafeLoader)["cases"])
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="shared/corpus/kai/fairshare.yaml is not there")

@@ -16,7 +16,8 @@ from shoal.scheduler.model.statuses import Status
 from shoal.scheduler.shares.job_order import JobsByQueue, job_rank
 from shoal.scheduler.shares.order import divisors_of, first_of_equals, standing
 from shoal.scheduler.shares.tree import QueueTree, Share
-from tests.scheduler.shares.builders import a_job, a_queue, a_tree, gpus, names, pod_sets, with_pods
+from tests.scheduler.builders import a_model_job, a_model_queue
+from tests.scheduler.shares.builders import a_tree, gpus, names, pod_sets, with_pods
 
 EVEN = Amounts(1, 1, 1)
 
@@ -51,27 +52,27 @@ def popped(order: JobsByQueue, tree: QueueTree | None = None) -> list[str]:
 
 
 def test_within_a_queue_the_higher_priority_is_first() -> None:
-    tree = a_tree(a_queue("parent"), a_queue("q", "parent"))
-    jobs = [a_job(f"p{priority}", "q", priority=priority) for priority in (150, 255, 160, 200)]
+    tree = a_tree(a_model_queue("parent"), a_model_queue("q", "parent"))
+    jobs = [a_model_job(f"p{priority}", "q", priority=priority) for priority in (150, 255, 160, 200)]
 
     assert popped(order_of(tree, jobs)) == ["p255", "p200", "p160", "p150"]
 
 
 def test_of_equal_priority_the_older_is_first_then_the_smaller_uid() -> None:
-    tree = a_tree(a_queue("q"))
-    jobs = [a_job("c", "q", created=2), a_job("b", "q", created=1), a_job("a", "q", created=1)]
+    tree = a_tree(a_model_queue("q"))
+    jobs = [a_model_job("c", "q", created=2), a_model_job("b", "q", created=1), a_model_job("a", "q", created=1)]
 
     assert popped(order_of(tree, jobs)) == ["a", "b", "c"]
 
 
 def elastic(name: str, running: int, least: int) -> Job:
-    job = a_job(name, "q", root=pod_sets(("default", least)))
+    job = a_model_job(name, "q", root=pod_sets(("default", least)))
     with_pods(job, running, Status.RUNNING)
     return job
 
 
 def test_jobs_below_their_minimum_are_before_those_at_it_and_above_it() -> None:
-    tree = a_tree(a_queue("q"))
+    tree = a_tree(a_model_queue("q"))
     jobs = [elastic("above", 3, 2), elastic("at", 2, 2), elastic("below", 1, 2)]
 
     assert popped(order_of(tree, jobs)) == ["below", "at", "above"]
@@ -79,7 +80,7 @@ def test_jobs_below_their_minimum_are_before_those_at_it_and_above_it() -> None:
 
 def of_sets(*running: int, needed: int | None = None) -> Job:
     """A job of pod sets that need one pod each."""
-    job = a_job("job", "q", root=pod_sets(*((f"set-{place}", 1) for place in range(len(running))), needed=needed))
+    job = a_model_job("job", "q", root=pod_sets(*((f"set-{place}", 1) for place in range(len(running))), needed=needed))
     for place, count in enumerate(running):
         with_pods(job, count, Status.RUNNING, pod_set=f"set-{place}")
     return job
@@ -101,7 +102,7 @@ def test_the_elastic_state_is_that_of_the_tree(job: Job, state: int) -> None:
 
 
 def test_pods_with_the_promise_of_a_place_count_as_placed() -> None:
-    job = a_job("job", "q", root=pod_sets(("default", 2)))
+    job = a_model_job("job", "q", root=pod_sets(("default", 2)))
     with_pods(job, 1, Status.RUNNING)
     with_pods(job, 1, Status.PIPELINED)
     with_pods(job, 3, Status.PENDING)
@@ -111,8 +112,8 @@ def test_pods_with_the_promise_of_a_place_count_as_placed() -> None:
 
 
 def test_queues_take_turns_as_they_are_served() -> None:
-    tree = a_tree(a_queue("a", weight=EVEN, created=1), a_queue("b", weight=EVEN, created=2))
-    jobs = [a_job(f"{queue}{place}", queue, created=place) for queue in "ab" for place in range(3)]
+    tree = a_tree(a_model_queue("a", weight=EVEN, created=1), a_model_queue("b", weight=EVEN, created=2))
+    jobs = [a_model_job(f"{queue}{place}", queue, created=place) for queue in "ab" for place in range(3)]
     for job in jobs:
         tree.ask(job.queue, gpus(1))
     tree.divide(gpus(6), k=1.0)
@@ -121,8 +122,8 @@ def test_queues_take_turns_as_they_are_served() -> None:
 
 
 def test_without_service_the_first_queue_stays_first() -> None:
-    tree = a_tree(a_queue("a", weight=EVEN, created=1), a_queue("b", weight=EVEN, created=2))
-    jobs = [a_job(f"{queue}{place}", queue, created=place) for queue in "ab" for place in range(2)]
+    tree = a_tree(a_model_queue("a", weight=EVEN, created=1), a_model_queue("b", weight=EVEN, created=2))
+    jobs = [a_model_job(f"{queue}{place}", queue, created=place) for queue in "ab" for place in range(2)]
 
     assert popped(order_of(tree, jobs)) == ["a0", "a1", "b0", "b1"]
 
@@ -130,15 +131,15 @@ def test_without_service_the_first_queue_stays_first() -> None:
 def test_departments_are_compared_before_their_teams() -> None:
     """The department that has less is first, though the other has the team that has nothing."""
     tree = a_tree(
-        a_queue("rich", weight=EVEN, created=1),
-        a_queue("poor", weight=EVEN, created=2),
-        a_queue("rich-old", "rich", weight=EVEN),
-        a_queue("rich-new", "rich", weight=EVEN),
-        a_queue("poor-only", "poor", weight=EVEN),
+        a_model_queue("rich", weight=EVEN, created=1),
+        a_model_queue("poor", weight=EVEN, created=2),
+        a_model_queue("rich-old", "rich", weight=EVEN),
+        a_model_queue("rich-new", "rich", weight=EVEN),
+        a_model_queue("poor-only", "poor", weight=EVEN),
     )
     tree.take("rich-old", gpus(5), is_preemptible=True)
     tree.take("poor-only", gpus(1), is_preemptible=True)
-    jobs = [a_job("new", "rich-new"), a_job("old", "rich-old"), a_job("only", "poor-only")]
+    jobs = [a_model_job("new", "rich-new"), a_model_job("old", "rich-old"), a_model_job("only", "poor-only")]
     for job in jobs:
         tree.ask(job.queue, gpus(4))
     tree.divide(gpus(12), k=1.0)
@@ -147,8 +148,8 @@ def test_departments_are_compared_before_their_teams() -> None:
 
 
 def test_what_somebody_else_took_meanwhile_counts() -> None:
-    tree = a_tree(a_queue("a", weight=EVEN, created=1), a_queue("b", weight=EVEN, created=2))
-    jobs = [a_job(f"{queue}{place}", queue, created=place) for queue in "ab" for place in range(2)]
+    tree = a_tree(a_model_queue("a", weight=EVEN, created=1), a_model_queue("b", weight=EVEN, created=2))
+    jobs = [a_model_job(f"{queue}{place}", queue, created=place) for queue in "ab" for place in range(2)]
     for job in jobs:
         tree.ask(job.queue, gpus(9))
     tree.divide(gpus(30), k=1.0)
@@ -165,13 +166,13 @@ def test_what_somebody_else_took_meanwhile_counts() -> None:
 
 def test_what_a_sibling_without_jobs_took_counts_for_the_parent() -> None:
     tree = a_tree(
-        a_queue("left", weight=EVEN, created=1),
-        a_queue("right", weight=EVEN, created=2),
-        a_queue("l", "left", weight=EVEN),
-        a_queue("silent", "left", weight=EVEN),
-        a_queue("r", "right", weight=EVEN),
+        a_model_queue("left", weight=EVEN, created=1),
+        a_model_queue("right", weight=EVEN, created=2),
+        a_model_queue("l", "left", weight=EVEN),
+        a_model_queue("silent", "left", weight=EVEN),
+        a_model_queue("r", "right", weight=EVEN),
     )
-    jobs = [a_job(f"{queue}{place}", queue, created=place) for queue in "lr" for place in range(2)]
+    jobs = [a_model_job(f"{queue}{place}", queue, created=place) for queue in "lr" for place in range(2)]
     for job in jobs:
         tree.ask(job.queue, gpus(9))
     tree.divide(gpus(30), k=1.0)
@@ -185,12 +186,14 @@ def test_what_a_sibling_without_jobs_took_counts_for_the_parent() -> None:
 
 def test_after_another_division_everything_is_looked_at_again() -> None:
     """At first b may have 8 and a 2, so that b with one more has the smaller share; then it is the other way round."""
-    tree = a_tree(a_queue("a", weight=EVEN, created=1), a_queue("b", weight=EVEN, created=2))
+    tree = a_tree(a_model_queue("a", weight=EVEN, created=1), a_model_queue("b", weight=EVEN, created=2))
     for name, asked in (("a", 1), ("b", 7)):
         tree.take(name, gpus(1), is_preemptible=True)
         tree.ask(name, gpus(asked))
     tree.divide(gpus(10), k=1.0)
-    order = order_of(tree, [a_job(f"{queue}{place}", queue, created=place) for queue in "ab" for place in range(2)])
+    order = order_of(
+        tree, [a_model_job(f"{queue}{place}", queue, created=place) for queue in "ab" for place in range(2)]
+    )
     assert order.pop().name == "b0"
 
     tree.ask("a", gpus(7))
@@ -201,8 +204,8 @@ def test_after_another_division_everything_is_looked_at_again() -> None:
 
 
 def test_a_job_that_comes_back_competes_again() -> None:
-    tree = a_tree(a_queue("q"))
-    job, other = a_job("job", "q", created=1), a_job("other", "q", created=2)
+    tree = a_tree(a_model_queue("q"))
+    job, other = a_model_job("job", "q", created=1), a_model_job("other", "q", created=2)
     order = order_of(tree, [job, other])
     assert order.pop() is job
 
@@ -215,31 +218,31 @@ def test_a_job_that_comes_back_competes_again() -> None:
 
 
 def test_a_queue_that_was_empty_takes_jobs_again() -> None:
-    tree = a_tree(a_queue("p"), a_queue("q", "p"))
-    order = order_of(tree, [a_job("one", "q")])
+    tree = a_tree(a_model_queue("p"), a_model_queue("q", "p"))
+    order = order_of(tree, [a_model_job("one", "q")])
     order.pop()
     assert not order
 
-    order.push(a_job("two", "q"))
+    order.push(a_model_job("two", "q"))
 
     assert popped(order) == ["two"]
 
 
 def test_popping_from_nothing_is_an_error() -> None:
     with pytest.raises(IndexError, match="no job is left"):
-        order_of(a_tree(a_queue("q")), []).pop()
+        order_of(a_tree(a_model_queue("q")), []).pop()
 
 
 def test_jobs_of_queues_that_are_no_leaves_or_unknown_are_left_out() -> None:
-    tree = a_tree(a_queue("parent"), a_queue("leaf", "parent"), a_queue("orphan", "gone"))
-    jobs = [a_job(queue, queue) for queue in ("parent", "leaf", "orphan", "unknown")]
+    tree = a_tree(a_model_queue("parent"), a_model_queue("leaf", "parent"), a_model_queue("orphan", "gone"))
+    jobs = [a_model_job(queue, queue) for queue in ("parent", "leaf", "orphan", "unknown")]
 
     assert popped(order_of(tree, jobs)) == ["leaf"]
 
 
 def test_a_depth_keeps_the_best_of_each_queue() -> None:
-    tree = a_tree(a_queue("a", created=1), a_queue("b", created=2))
-    jobs = [a_job(f"{queue}{priority}", queue, priority=priority) for queue in "ab" for priority in (1, 5, 3)]
+    tree = a_tree(a_model_queue("a", created=1), a_model_queue("b", created=2))
+    jobs = [a_model_job(f"{queue}{priority}", queue, priority=priority) for queue in "ab" for priority in (1, 5, 3)]
 
     order = order_of(tree, jobs, depth=2)
 
@@ -250,11 +253,11 @@ def test_a_depth_keeps_the_best_of_each_queue() -> None:
 
 
 def test_a_depth_holds_for_jobs_that_come_later_too() -> None:
-    tree = a_tree(a_queue("q"))
-    order = order_of(tree, [a_job("p5", "q", priority=5), a_job("p3", "q", priority=3)], depth=2)
+    tree = a_tree(a_model_queue("q"))
+    order = order_of(tree, [a_model_job("p5", "q", priority=5), a_model_job("p3", "q", priority=3)], depth=2)
     assert len(order) == 2
 
-    order.push(a_job("p4", "q", priority=4))
+    order.push(a_model_job("p4", "q", priority=4))
 
     assert popped(order) == ["p5", "p4"]
 
@@ -263,11 +266,13 @@ def two_queues_with_three_jobs_each() -> tuple[QueueTree, list[Job]]:
     """Both hold three GPUs and may have one; the first queue is the younger."""
     quota = Amounts(1, 1e6, 1)
     tree = a_tree(
-        a_queue("pq"),
-        a_queue("q1", "pq", quota=quota, weight=EVEN, created=2),
-        a_queue("q2", "pq", quota=quota, weight=EVEN, created=1),
+        a_model_queue("pq"),
+        a_model_queue("q1", "pq", quota=quota, weight=EVEN, created=2),
+        a_model_queue("q2", "pq", quota=quota, weight=EVEN, created=1),
     )
-    jobs = [a_job(f"q{queue}j{place}", f"q{queue}", priority=101 - place) for queue in (1, 2) for place in (1, 2, 3)]
+    jobs = [
+        a_model_job(f"q{queue}j{place}", f"q{queue}", priority=101 - place) for queue in (1, 2) for place in (1, 2, 3)
+    ]
     for job in jobs:
         tree.take(job.queue, Amounts(1000, 1024, 1), is_preemptible=True)
     tree.divide(NONE, k=1.0)
@@ -283,11 +288,11 @@ def test_victims_come_from_both_queues_in_turn_the_younger_first() -> None:
 
 
 def test_victims_are_taken_from_who_has_most_until_he_has_no_more_than_others() -> None:
-    tree = a_tree(a_queue("big", weight=EVEN, created=1), a_queue("small", weight=EVEN, created=2))
+    tree = a_tree(a_model_queue("big", weight=EVEN, created=1), a_model_queue("small", weight=EVEN, created=2))
     tree.take("big", gpus(6), is_preemptible=True)
     tree.take("small", gpus(3), is_preemptible=True)
     tree.divide(gpus(8), k=1.0)
-    jobs = [a_job(f"{queue}{place}", queue, created=place) for queue in ("big", "small") for place in range(3)]
+    jobs = [a_model_job(f"{queue}{place}", queue, created=place) for queue in ("big", "small") for place in range(3)]
 
     order = order_of(tree, jobs, next_amounts=lambda job: gpus(2 if job.queue == "big" else 1), is_for_victims=True)
 
@@ -296,7 +301,7 @@ def test_victims_are_taken_from_who_has_most_until_he_has_no_more_than_others() 
 
 
 def test_a_victim_that_comes_back_is_asked_again_what_it_gives() -> None:
-    tree = a_tree(a_queue("a"))
+    tree = a_tree(a_model_queue("a"))
     tree.take("a", gpus(5), is_preemptible=True)
     left = {"first": 1.0, "last": 4.0}
     asked: list[str] = []
@@ -305,7 +310,7 @@ def test_a_victim_that_comes_back_is_asked_again_what_it_gives() -> None:
         asked.append(job.name)
         return gpus(left[job.name])
 
-    jobs = [a_job("first", "a", created=1), a_job("last", "a", created=2)]
+    jobs = [a_model_job("first", "a", created=1), a_model_job("last", "a", created=2)]
     order = order_of(tree, jobs, next_amounts=gives, is_for_victims=True)
     job = order.pop()
     left[job.name] -= 1
@@ -317,14 +322,14 @@ def test_a_victim_that_comes_back_is_asked_again_what_it_gives() -> None:
 
 def two_with_needs() -> tuple[QueueTree, JobsByQueue, Job, dict[str, float]]:
     """Two queues that may have eight each; a's job needs less than b's, until it needs more."""
-    tree = a_tree(a_queue("a", weight=EVEN, created=1), a_queue("b", weight=EVEN, created=2))
+    tree = a_tree(a_model_queue("a", weight=EVEN, created=1), a_model_queue("b", weight=EVEN, created=2))
     needs = {"a": 1.0, "b": 2.0}
-    jobs = [a_job("a", "a"), a_job("b", "b")]
+    jobs = [a_model_job("a", "a"), a_model_job("b", "b")]
     for name in "ab":
         tree.ask(name, gpus(8))
     tree.divide(gpus(16), k=1.0)
     order = order_of(tree, jobs, next_amounts=lambda job: gpus(needs[job.name]))
-    other = a_job("other", "b", priority=99)
+    other = a_model_job("other", "b", priority=99)
     needs["other"] = 0.5
     order.push(other)
     assert order.pop() is other
@@ -351,8 +356,13 @@ def test_a_job_that_changed_is_asked_again_when_its_queue_is_looked_at() -> None
 
 
 def test_jobs_that_lie_sorted_already_are_looked_at_when_their_turn_comes() -> None:
-    tree = a_tree(a_queue("a", created=1), a_queue("b", created=2), a_queue("none", created=0), a_queue("p"))
-    jobs = [a_job(f"j{place}", "a", created=place) for place in range(6)]
+    tree = a_tree(
+        a_model_queue("a", created=1),
+        a_model_queue("b", created=2),
+        a_model_queue("none", created=0),
+        a_model_queue("p"),
+    )
+    jobs = [a_model_job(f"j{place}", "a", created=place) for place in range(6)]
     ranked = [(job_rank(job), job) for job in jobs]
     asked: list[str] = []
 
@@ -361,7 +371,7 @@ def test_jobs_that_lie_sorted_already_are_looked_at_when_their_turn_comes() -> N
         return job.name in ("j0", "j2", "j4")
 
     for is_for_victims, expected in ((False, ["j0", "j2", "j3", "j4", "b"]), (True, ["b", "j4", "j3", "j2", "j0"])):
-        order = order_of(tree, [jobs[3], a_job("b", "b")], is_for_victims=is_for_victims)
+        order = order_of(tree, [jobs[3], a_model_job("b", "b")], is_for_victims=is_for_victims)
         asked.clear()
         order.lay("a", ranked, is_even)
         order.lay("none", ranked[1:2], is_even)
@@ -438,7 +448,7 @@ def test_the_order_is_that_of_looking_at_everything_anew(
     leaves = [share.name for share in tree if share.is_leaf]
     waiting, needs = [], {}
     for place, (queue, priority, amounts) in enumerate(jobs):
-        job = a_job(f"job-{place}", leaves[queue % len(leaves)], priority=priority)
+        job = a_model_job(f"job-{place}", leaves[queue % len(leaves)], priority=priority)
         waiting.append(job)
         needs[job.name] = amounts
         tree.ask(job.queue, amounts)

@@ -16,25 +16,26 @@ from shoal.scheduler.shares.min_runtime import (
     reclaim_min_runtime,
 )
 from shoal.scheduler.shares.tree import QueueTree
-from tests.scheduler.shares.builders import a_job, a_queue, a_tree, pod_sets, with_pods
+from tests.scheduler.builders import a_model_job, a_model_queue
+from tests.scheduler.shares.builders import a_tree, pod_sets, with_pods
 
 DEFAULTS = MinRuntimes(preempt=2, reclaim=1)
 
 
 def company() -> QueueTree:
     return a_tree(
-        a_queue("dev", preempt=5, reclaim=10),
-        a_queue("dev-1", "dev", reclaim=8),
-        a_queue("dev-2", "dev", preempt=3),
-        a_queue("prod", preempt=20, reclaim=30),
-        a_queue("prod-1", "prod"),
-        a_queue("prod-2", "prod", preempt=15, reclaim=35),
-        a_queue("research", preempt=4, reclaim=6),
-        a_queue("project", "research", reclaim=9),
-        a_queue("silent"),
-        a_queue("silent-1", "silent"),
-        a_queue("mute", "silent"),
-        a_queue("mute-1", "mute", reclaim=77, preempt=0),
+        a_model_queue("dev", preempt_min_runtime=5, reclaim_min_runtime=10),
+        a_model_queue("dev-1", "dev", reclaim_min_runtime=8),
+        a_model_queue("dev-2", "dev", preempt_min_runtime=3),
+        a_model_queue("prod", preempt_min_runtime=20, reclaim_min_runtime=30),
+        a_model_queue("prod-1", "prod"),
+        a_model_queue("prod-2", "prod", preempt_min_runtime=15, reclaim_min_runtime=35),
+        a_model_queue("research", preempt_min_runtime=4, reclaim_min_runtime=6),
+        a_model_queue("project", "research", reclaim_min_runtime=9),
+        a_model_queue("silent"),
+        a_model_queue("silent-1", "silent"),
+        a_model_queue("mute", "silent"),
+        a_model_queue("mute-1", "mute", reclaim_min_runtime=77, preempt_min_runtime=0),
     )
 
 
@@ -72,7 +73,7 @@ def test_between_queues_it_depends_on_the_method(
 
 
 def running(queue: str, *, since: float | None, pods: int = 1, least: int = 1) -> Job:
-    job = a_job("victim", queue, root=pod_sets(("default", least)), last_start=since)
+    job = a_model_job("victim", queue, root=pod_sets(("default", least)), last_start=since)
     with_pods(job, pods, Status.RUNNING)
     return job
 
@@ -126,7 +127,7 @@ def test_pods_that_are_evicted_within_a_simulation_are_counted_once() -> None:
 def grouped(needed: int | None) -> tuple[Job, list[str]]:
     root = SubGroup(name="", min_children=needed)
     root.pod_sets = pod_sets(("a", 1), ("b", 1)).pod_sets
-    job = a_job("victim", "prod-1", root=root, last_start=100.0)
+    job = a_model_job("victim", "prod-1", root=root, last_start=100.0)
     for name in ("a", "b"):
         with_pods(job, 1, Status.RUNNING, pod_set=name)
     return job, list(job.tasks)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from shoal.scheduler.model.amounts import NONE, UNLIMITED, WITHOUT_LIMIT, Amounts
 from shoal.scheduler.shares.order import before, divisors_of, dominant_share, first_of_equals, is_chain
 from shoal.scheduler.shares.tree import QueueTree, Share
-from tests.scheduler.shares.builders import ANY, a_queue, a_tree, gpus, set_amounts
+from tests.scheduler.builders import a_model_queue
+from tests.scheduler.shares.builders import ANY, a_tree, gpus, set_amounts
 
 TOTAL = Amounts(100, 100, 100)
 
@@ -22,8 +23,8 @@ def two(left: dict[str, Any], right: dict[str, Any]) -> QueueTree:
     """Queues "left" and "right", of which left is the younger: by age alone, right is first."""
     kinds = ("quota", "limit", "priority")
     tree = a_tree(
-        a_queue("left", created=2, **{key: left[key] for key in kinds if key in left}),
-        a_queue("right", created=1, **{key: right[key] for key in kinds if key in right}),
+        a_model_queue("left", created=2, **{key: left[key] for key in kinds if key in left}),
+        a_model_queue("right", created=1, **{key: right[key] for key in kinds if key in right}),
     )
     for name, figures in (("left", left), ("right", right)):
         set_amounts(tree, name, allocated=figures.get("held", NONE), fair_share=figures.get("fair", NONE))
@@ -157,14 +158,14 @@ def test_the_dominant_share_is_the_largest_part(figures: tuple[Amounts, Amounts]
 
 
 def test_what_has_no_bound_is_measured_by_the_whole_cluster() -> None:
-    tree = a_tree(a_queue("a", quota=Amounts(UNLIMITED, 5, UNLIMITED), limit=Amounts(ANY, ANY, 7)))
+    tree = a_tree(a_model_queue("a", quota=Amounts(UNLIMITED, 5, UNLIMITED), limit=Amounts(ANY, ANY, 7)))
 
     assert divisors_of(tree["a"], Amounts(1000, 1000, 1000)) == Amounts(1000, 5, 7)
 
 
 def with_shares(*shares: tuple[str, float, Amounts]) -> list[Share]:
     """Queues by name, age and what they may have."""
-    tree = a_tree(*(a_queue(name, created=created) for name, created, _ in shares))
+    tree = a_tree(*(a_model_queue(name, created=created) for name, created, _ in shares))
     for name, _, may in shares:
         tree[name].fair_share = may
     return [tree[name] for name, _, _ in shares]

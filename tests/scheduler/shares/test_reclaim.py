@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from shoal.scheduler.model.amounts import NONE, WITHOUT_LIMIT, Amounts
 from shoal.scheduler.shares.reclaim import is_candidate, is_fair, may_reclaim, where_they_part
 from shoal.scheduler.shares.tree import QueueTree
-from tests.scheduler.shares.builders import ANY, a_queue, a_tree, gpus, set_amounts
+from tests.scheduler.builders import a_model_queue
+from tests.scheduler.shares.builders import ANY, a_tree, gpus, set_amounts
 
 ONE = Amounts(1000, 1000, 1)
 
@@ -37,7 +38,7 @@ GATE = [
 @pytest.mark.parametrize(("figures", "expected"), [case[1:] for case in GATE], ids=[case[0] for case in GATE])
 def test_a_queue_reclaims_up_to_its_fair_share(figures: tuple[Amounts, Amounts, Amounts], expected: bool) -> None:
     fair_share, held, asked = figures
-    tree = a_tree(a_queue("q"))
+    tree = a_tree(a_model_queue("q"))
     set_amounts(tree, "q", fair_share=fair_share, allocated=held)
 
     assert may_reclaim(tree, "q", asked, is_preemptible=True) is expected
@@ -59,7 +60,7 @@ FIRM_GATE = [
 @pytest.mark.parametrize(("figures", "expected"), [case[1:] for case in FIRM_GATE], ids=[case[0] for case in FIRM_GATE])
 def test_what_cannot_be_evicted_reclaims_up_to_its_quota(figures: tuple[Amounts, Amounts], expected: bool) -> None:
     quota, held = figures
-    tree = a_tree(a_queue("q", quota=quota))
+    tree = a_tree(a_model_queue("q", quota=quota))
     set_amounts(tree, "q", fair_share=times(20), allocated=held, non_preemptible=held)
 
     assert may_reclaim(tree, "q", ONE, is_preemptible=False) is expected
@@ -68,7 +69,7 @@ def test_what_cannot_be_evicted_reclaims_up_to_its_quota(figures: tuple[Amounts,
 
 def of_gpus(figures: Mapping[str, tuple[str, float, float, float]]) -> QueueTree:
     """Queues by name: parent, quota, fair share and what is held, in GPUs."""
-    tree = a_tree(*(a_queue(name, parent, quota=gpus(quota)) for name, (parent, quota, _, _) in figures.items()))
+    tree = a_tree(*(a_model_queue(name, parent, quota=gpus(quota)) for name, (parent, quota, _, _) in figures.items()))
     for name, (_, _, fair_share, held) in figures.items():
         set_amounts(tree, name, fair_share=gpus(fair_share), allocated=gpus(held))
     return tree
@@ -128,10 +129,10 @@ def test_victims_are_first_chosen_where_the_ancestries_part(
     quota: Amounts, victim: dict[str, Amounts], asked: Amounts, expected: bool
 ) -> None:
     tree = a_tree(
-        a_queue("left", quota=quota),
-        a_queue("right", quota=victim.get("quota", NONE)),
-        a_queue("reclaimer", "left", quota=WITHOUT_LIMIT),
-        a_queue("victim", "right", quota=WITHOUT_LIMIT),
+        a_model_queue("left", quota=quota),
+        a_model_queue("right", quota=victim.get("quota", NONE)),
+        a_model_queue("reclaimer", "left", quota=WITHOUT_LIMIT),
+        a_model_queue("victim", "right", quota=WITHOUT_LIMIT),
     )
     set_amounts(tree, "right", fair_share=victim.get("fair", NONE), allocated=victim.get("held", NONE))
 

@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from shoal.scheduler.model.amounts import NONE, UNLIMITED, WITHOUT_LIMIT, Amounts
 from shoal.scheduler.model.queues import Queue
 from shoal.scheduler.shares.tree import QueueTree
-from tests.scheduler.shares.builders import ANY, a_queue, a_tree, gpus
+from tests.scheduler.builders import a_model_queue
+from tests.scheduler.shares.builders import ANY, a_tree, gpus
 
-THREE_LEVELS = (a_queue("company"), a_queue("lab", "company"), a_queue("team", "lab"), a_queue("other", "company"))
+THREE_LEVELS = (
+    a_model_queue("company"),
+    a_model_queue("lab", "company"),
+    a_model_queue("team", "lab"),
+    a_model_queue("other", "company"),
+)
 
 
 def test_a_queue_knows_its_place() -> None:
@@ -38,11 +44,20 @@ def test_parents_come_before_their_children() -> None:
 
 
 LEFT_OUT = {
-    "an orphan": ([a_queue("orphan", "gone")], set()),
-    "all below an orphan": ([a_queue("orphan", "gone"), a_queue("child", "orphan"), a_queue("leaf", "child")], set()),
-    "a queue that is its own parent": ([a_queue("self", "self"), a_queue("root")], {"root"}),
+    "an orphan": ([a_model_queue("orphan", "gone")], set()),
+    "all below an orphan": (
+        [a_model_queue("orphan", "gone"), a_model_queue("child", "orphan"), a_model_queue("leaf", "child")],
+        set(),
+    ),
+    "a queue that is its own parent": ([a_model_queue("self", "self"), a_model_queue("root")], {"root"}),
     "queues in a circle, and what hangs on them": (
-        [a_queue("a", "b"), a_queue("b", "c"), a_queue("c", "a"), a_queue("leaf", "a"), a_queue("root")],
+        [
+            a_model_queue("a", "b"),
+            a_model_queue("b", "c"),
+            a_model_queue("c", "a"),
+            a_model_queue("leaf", "a"),
+            a_model_queue("root"),
+        ],
         {"root"},
     ),
     "nothing of a sound tree": (list(THREE_LEVELS), {"company", "lab", "team", "other"}),
@@ -59,7 +74,7 @@ def test_what_has_no_root_is_left_out(queues: list[Queue], kept: set[str]) -> No
 
 @given(parents=st.lists(st.integers(-1, 11), min_size=1, max_size=12))
 def test_any_heap_of_queues_becomes_a_tree(parents: list[int]) -> None:
-    queues = [a_queue(f"q{place}", "" if up < 0 else f"q{up}") for place, up in enumerate(parents)]
+    queues = [a_model_queue(f"q{place}", "" if up < 0 else f"q{up}") for place, up in enumerate(parents)]
 
     tree = a_tree(*queues)
 
@@ -70,7 +85,7 @@ def test_any_heap_of_queues_becomes_a_tree(parents: list[int]) -> None:
 
 
 def test_where_the_hierarchy_does_not_count_all_compete_side_by_side() -> None:
-    queues = {queue.name: queue for queue in (*THREE_LEVELS, a_queue("alone"), a_queue("lost", "gone"))}
+    queues = {queue.name: queue for queue in (*THREE_LEVELS, a_model_queue("alone"), a_model_queue("lost", "gone"))}
 
     tree = QueueTree.of(queues, full_hierarchy=False)
 
@@ -81,7 +96,7 @@ def test_where_the_hierarchy_does_not_count_all_compete_side_by_side() -> None:
 
 
 def test_a_queue_that_is_called_like_the_parent_of_all_keeps_its_place() -> None:
-    queues = {"root": a_queue("root"), "default": a_queue("default", "root")}
+    queues = {"root": a_model_queue("root"), "default": a_model_queue("default", "root")}
 
     tree = QueueTree.of(queues, full_hierarchy=False)
 
@@ -113,7 +128,7 @@ def test_a_request_is_what_is_held_and_what_is_asked_for() -> None:
 
 
 def test_a_queue_without_a_place_holds_nothing() -> None:
-    tree = a_tree(a_queue("orphan", "gone"), a_queue("root"))
+    tree = a_tree(a_model_queue("orphan", "gone"), a_model_queue("root"))
 
     tree.take("orphan", gpus(1), is_preemptible=True)
     tree.ask("unknown", gpus(1))
@@ -135,7 +150,7 @@ ALLOCATABLE = [
 @pytest.mark.parametrize(("figures", "expected"), [case[1:] for case in ALLOCATABLE], ids=[x[0] for x in ALLOCATABLE])
 def test_what_a_queue_may_have(figures: tuple[float, float, float], expected: float) -> None:
     quota, limit, fair_share = figures
-    tree = a_tree(a_queue("a", quota=gpus(quota), limit=gpus(limit)))
+    tree = a_tree(a_model_queue("a", quota=gpus(quota), limit=gpus(limit)))
 
     tree["a"].fair_share = gpus(fair_share)
 
@@ -145,11 +160,11 @@ def test_what_a_queue_may_have(figures: tuple[float, float, float], expected: fl
 def test_children_divide_what_their_parent_got() -> None:
     even = Amounts(1, 1, 1)
     tree = a_tree(
-        a_queue("left", weight=even),
-        a_queue("right", weight=even, quota=gpus(6)),
-        a_queue("left-1", "left", weight=even),
-        a_queue("left-2", "left", weight=even, quota=gpus(1)),
-        a_queue("right-1", "right", weight=even),
+        a_model_queue("left", weight=even),
+        a_model_queue("right", weight=even, quota=gpus(6)),
+        a_model_queue("left-1", "left", weight=even),
+        a_model_queue("left-2", "left", weight=even, quota=gpus(1)),
+        a_model_queue("right-1", "right", weight=even),
     )
     for name in ("left-1", "left-2", "right-1"):
         tree.ask(name, Amounts(4000, 0, 20))
@@ -166,7 +181,7 @@ def test_children_divide_what_their_parent_got() -> None:
 
 
 def test_a_division_replaces_the_one_before() -> None:
-    tree = a_tree(a_queue("a", quota=gpus(4)))
+    tree = a_tree(a_model_queue("a", quota=gpus(4)))
     tree.ask("a", gpus(3))
     tree.divide(gpus(8), k=1.0)
     tree.unask("a", gpus(2))
@@ -188,7 +203,7 @@ def test_a_copy_of_the_amounts_stays_as_it_was() -> None:
 
 @pytest.mark.parametrize(("held", "portion"), [(0.1, 5e-7), (0.2, 0.0013045), (1.0, 1.5e-6)])
 def test_a_portion_between_two_millionths_leaves_no_trace(held: float, portion: float) -> None:
-    tree = a_tree(a_queue("q"))
+    tree = a_tree(a_model_queue("q"))
     tree.take("q", gpus(held), is_preemptible=True)
 
     tree.take("q", gpus(portion), is_preemptible=True)

@@ -13,7 +13,8 @@ from shoal.scheduler.model.jobs import Job
 from shoal.scheduler.model.queues import Queue
 from shoal.scheduler.shares.job_order import JobsByQueue, job_rank
 from shoal.scheduler.shares.tree import QueueTree
-from tests.scheduler.shares.builders import a_job, a_queue, a_tree, gpus
+from tests.scheduler.builders import a_model_job, a_model_queue
+from tests.scheduler.shares.builders import a_tree, gpus
 from tests.scheduler.shares.test_job_order import forests, some
 
 Wish = tuple[int, int, Amounts, bool]
@@ -28,7 +29,7 @@ def line_of(queues: list[Queue], wishes: list[Wish], total: Amounts) -> tuple[Qu
     players: dict[Any, Job] = {}
     others: dict[str, list[Job]] = {}
     for place, (queue, priority, amounts, matters) in enumerate(wishes):
-        job = a_job(f"job-{place}", leaves[queue % len(leaves)], priority=priority)
+        job = a_model_job(f"job-{place}", leaves[queue % len(leaves)], priority=priority)
         needs[job.name] = amounts
         tree.ask(job.queue, amounts)
         if matters:
@@ -78,7 +79,12 @@ def test_passing_others_by_changes_nobodys_turn(queues: list[Queue], wishes: lis
 @pytest.mark.parametrize(("waits", "expected"), [(False, ["job-0", "job-1"]), (True, ["job-1", "job-0"])])
 def test_who_waits_within_a_department_decides_when_its_turn_is(waits: bool, expected: list[str]) -> None:
     quota = gpus(2)
-    queues = [a_queue("d", quota=quota), a_queue("e", quota=quota, created=1), a_queue("p", "d"), a_queue("q", "e")]
+    queues = [
+        a_model_queue("d", quota=quota),
+        a_model_queue("e", quota=quota, created=1),
+        a_model_queue("p", "d"),
+        a_model_queue("q", "e"),
+    ]
     wishes: list[Wish] = [(0, 0, gpus(1), True), (1, 0, gpus(1), True)]
     if waits:  # in the queue of the first, more important than it, and beyond its department's quota
         wishes.append((0, 1, gpus(3), False))

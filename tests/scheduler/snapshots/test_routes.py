@@ -14,11 +14,10 @@ from shoal.api.scheduling_run_ai import QUEUES
 from shoal.scheduler.explaining import Questions
 from shoal.scheduler.session.session import Session
 from shoal.scheduler.snapshots import read_snapshot, snapshot_routes, watched_sources
-from tests.scheduler.explaining.stage import a_cluster, a_job, a_node, a_queue, after_a_cycle
-from tests.scheduler.snapshots.documents import AT
-from tests.scheduler.snapshots.documents import a_node as a_node_object
-from tests.scheduler.snapshots.documents import a_queue as a_queue_object
-from tests.support.in_process_cluster import Cluster
+from tests.scheduler.builders import a_model_gpu_queue, a_model_node
+from tests.scheduler.explaining.stage import a_cluster, a_job, after_a_cycle
+from tests.scheduler.snapshots.documents import AT, a_node_object, a_queue_object
+from tests.support.clusters.in_process import Cluster
 
 
 @dataclass
@@ -58,7 +57,7 @@ async def test_a_snapshot_holds_what_the_scheduler_watches(cluster: Cluster) -> 
 
 async def test_the_order_of_jobs_is_told_as_a_whole_and_by_queue() -> None:
     jobs = [a_job("late", age=1), a_job("early", age=50), a_job("urgent", age=1, priority=75), a_job("other", "b")]
-    cluster = a_cluster([a_node("n1", 0)], [a_queue("a", quota=1), a_queue("b")], jobs)
+    cluster = a_cluster([a_model_node("n1", 0)], [a_model_gpu_queue("a", quota=1), a_model_gpu_queue("b")], jobs)
 
     def wake() -> None:
         asyncio.get_running_loop().call_soon(answer)

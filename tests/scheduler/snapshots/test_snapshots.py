@@ -31,10 +31,10 @@ from tests.scheduler.snapshots.documents import (
     Json,
     a_busy_cluster,
     a_document,
-    a_group,
-    a_node,
-    a_pod,
-    a_queue,
+    a_group_object,
+    a_node_object,
+    a_pod_object,
+    a_queue_object,
     a_snapshot,
 )
 
@@ -69,7 +69,7 @@ def test_the_same_snapshot_gives_the_same_bytes() -> None:
 
 
 def test_nothing_is_written_that_people_keep_secret() -> None:
-    pod = a_pod("secretive")
+    pod = a_pod_object("secretive")
     pod["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = json.dumps(pod)
     pod["metadata"]["managedFields"] = [{"manager": "s3cret"}]
     settings = {"metadata": {"name": "settings"}, "data": {"password": "s3cret"}}
@@ -80,7 +80,7 @@ def test_nothing_is_written_that_people_keep_secret() -> None:
 
 
 def test_typed_objects_are_written_with_their_kind() -> None:
-    pod = msgspec.convert(a_pod("typed"), Pod)
+    pod = msgspec.convert(a_pod_object("typed"), Pod)
     bare = msgspec.structs.replace(pod, api_version="", kind="")
     written = document_of(bare, "v1", "Pod")
     assert (written["apiVersion"], written["kind"]) == ("v1", "Pod")
@@ -118,9 +118,9 @@ KAI_S = {
         "globalDefaultStalenessGracePeriod": 90_000_000_000,
     },
     "rawObjects": {
-        "pods": [a_pod("small")],
-        "nodes": [a_node("n1") | {"spec": None}],
-        "queues": [a_queue("team-a")],
+        "pods": [a_pod_object("small")],
+        "nodes": [a_node_object("n1") | {"spec": None}],
+        "queues": [a_queue_object("team-a")],
         "podGroups": None,
         "unheardOf": [{"kind": "Future"}],
     },
@@ -181,16 +181,16 @@ HOST = "kubernetes.io/hostname"
 
 def with_needs(**sections: list[Json]) -> Mirror:
     """The model of a snapshot of a pod that needs a ConfigMap and a volume."""
-    pod = a_pod("small")
+    pod = a_pod_object("small")
     pod["spec"]["volumes"] = [
         {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "settings", "configMap": {"name": "settings"}},
     ]
     pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "settings", "mountPath": "/s"}]
     snapshot = a_snapshot(
-        nodes=[a_node("n1", 8, **{HOST: "n1"}), a_node("n2", 8, **{HOST: "n2"})],
-        queues=[a_queue("team-a")],
-        podGroups=[a_group("small")],
+        nodes=[a_node_object("n1"), a_node_object("n2")],
+        queues=[a_queue_object("team-a")],
+        podGroups=[a_group_object("small")],
         pods=[pod],
         **sections,
     )
@@ -223,11 +223,16 @@ def test_what_is_missing_in_it_is_missing_when_it_is_replayed() -> None:
 
 
 def test_of_what_it_has_no_section_for_nothing_is_missing() -> None:
-    pod = a_pod("small")
+    pod = a_pod_object("small")
     pod["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
     pod["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": "settings"}}]
     pod["spec"]["resourceClaims"] = [{"name": "own", "resourceClaimName": "gpus"}]
-    sections = {"nodes": [a_node("n1")], "queues": [a_queue("team-a")], "podGroups": [a_group("small")], "pods": [pod]}
+    sections = {
+        "nodes": [a_node_object("n1")],
+        "queues": [a_queue_object("team-a")],
+        "podGroups": [a_group_object("small")],
+        "pods": [pod],
+    }
     snapshot = read_snapshot(json.dumps({"rawObjects": sections}).encode())
     setup, options = setup_of(snapshot)
     mirror = mirror_of(snapshot, mirror_settings(options, setup), now=AT)

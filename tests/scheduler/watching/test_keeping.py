@@ -16,7 +16,8 @@ from shoal.scheduler.session.session import Bind, Session
 from shoal.scheduler.session.settings import ACTIONS, Settings
 from shoal.scheduler.watching.keeping import KeptPools
 from shoal.scheduler.watching.mirror import Mirror
-from tests.scheduler.watching.worlds import MOMENT, SETTINGS, World, a_group, a_node, a_pod, a_queue
+from tests.scheduler.watching.worlds import MOMENT, SETTINGS, World, a_gpu_node, a_group, a_mirrored_pod
+from tests.support.builders.queues import a_queue
 
 ENGINE = Settings()
 
@@ -52,7 +53,7 @@ pod_names = st.sampled_from([f"p{index}" for index in range(6)])
 
 def pods(name: str) -> st.SearchStrategy[Step]:
     """A pod of two GPUs in the group that its name says, at any point of its life."""
-    fixed: dict[str, Any] = {"group": f"g{int(name[1]) % 3}", "asks": {names.NVIDIA_GPU: "2"}}
+    fixed: dict[str, Any] = {"group": f"g{int(name[1]) % 3}", "requests": {names.NVIDIA_GPU: "2"}}
     gates = [{"name": "wait"}]
     lives: list[dict[str, Any]] = [
         {},
@@ -62,7 +63,7 @@ def pods(name: str) -> st.SearchStrategy[Step]:
         {"schedulingGates": gates},
         {"phase": "Succeeded", "node": "n0"},
     ]
-    made = st.sampled_from(lives).map(lambda life: a_pod(name, **fixed, **life))
+    made = st.sampled_from(lives).map(lambda life: a_mirrored_pod(name, **fixed, **life))
     return st.one_of(made, made, made, st.none()).map(lambda pod: ("pods", name, pod))
 
 
@@ -76,7 +77,7 @@ happenings = st.one_of(
     pod_names.flatmap(pods),
     pod_names.flatmap(pods),
     st.sampled_from(["g0", "g1", "g2"]).flatmap(groups),
-    st.builds(lambda gpus: ("nodes", "n1", a_node("n1", gpus=gpus)), st.integers(0, 4)),
+    st.builds(lambda gpus: ("nodes", "n1", a_gpu_node("n1", gpus=gpus)), st.integers(0, 4)),
     st.sampled_from([5.0, 200.0]).map(lambda seconds: ("time", "", seconds)),
 )
 
@@ -85,9 +86,9 @@ happenings = st.one_of(
 @given(st.lists(st.tuples(happenings, st.booleans()), min_size=8, max_size=40))
 def test_whatever_happens_between_and_within_cycles(steps: list[tuple[Step, bool]]) -> None:
     world, mirror, kept, now = World(), Mirror(SETTINGS), KeptPools(ENGINE, NO_PLUGINS), MOMENT
-    first: list[Step] = [("nodes", "n0", a_node("n0")), ("queues", "team", a_queue("team"))]
+    first: list[Step] = [("nodes", "n0", a_gpu_node("n0")), ("queues", "team", a_queue("team", quota=4))]
     first += [
-        ("queues", "other", a_queue("other")),
+        ("queues", "other", a_queue("other", quota=4)),
         *(("groups", f"g{index}", a_group(f"g{index}")) for index in (0, 1)),
     ]
     for (kind, name, what), has_cycle in [*((step, False) for step in first), *steps]:
@@ -107,9 +108,9 @@ def test_whatever_happens_between_and_within_cycles(steps: list[tuple[Step, bool
 
 def a_world() -> Mirror:
     world = World(
-        pods={f"p{index}": a_pod(f"p{index}", group=f"g{index}") for index in range(2)},
-        nodes={"n0": a_node("n0")},
-        queues={"team": a_queue("team")},
+        pods={f"p{index}": a_mirrored_pod(f"p{index}", group=f"g{index}") for index in range(2)},
+        nodes={"n0": a_gpu_node("n0")},
+        queues={"team": a_queue("team", quota=4)},
         groups={f"g{index}": a_group(f"g{index}") for index in range(2)},
     )
     return world.mirror(MOMENT)

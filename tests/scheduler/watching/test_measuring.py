@@ -24,10 +24,11 @@ from shoal.scheduler.session.settings import ACTIONS, Settings
 from shoal.scheduler.watching.counting import Counts
 from shoal.scheduler.watching.cycles import Outcome
 from shoal.scheduler.watching.measuring import Measuring
-from tests.scheduler.explaining.stage import NOW, a_cluster, a_job, a_node, a_queue, a_request
-from tests.scheduler.test_everything import places, pod, queue
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.scheduler.builders import a_model_gpu_queue, a_model_node, gpu_queue_manifest, kai_pod_manifest
+from tests.scheduler.explaining.stage import NOW, a_cluster, a_job, a_request
+from tests.scheduler.test_everything import places
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 SEARCH = ("action", "generator")
 QUEUE = ("queue_name", "queue_metadata_name", "queue_display_name")
@@ -68,7 +69,11 @@ def reclaiming() -> Model:
     """One queue has two nodes, of which half is the other's; that one asks for it."""
     held = [a_job(f"old-{index}", "a", on=f"n{index // 2}", request=a_request(4)) for index in range(4)]
     wanted = [a_job(f"new-{index}", "b", request=a_request(4)) for index in range(2)]
-    return a_cluster([a_node("n0"), a_node("n1")], [a_queue("a", quota=8), a_queue("b", quota=8)], [*held, *wanted])
+    return a_cluster(
+        [a_model_node("n0"), a_model_node("n1")],
+        [a_model_gpu_queue("a", quota=8), a_model_gpu_queue("b", quota=8)],
+        [*held, *wanted],
+    )
 
 
 def measured(model: Model, measuring: Measuring) -> Session:
@@ -123,7 +128,7 @@ def test_every_metric_is_documented() -> None:
 def test_latencies_are_in_milliseconds_and_their_buckets_are_kais() -> None:
     registry = CollectorRegistry()
     measuring = a_measuring(registry)
-    measured(a_cluster([a_node("n0")], [a_queue("a")], [a_job("one", age=3)]), measuring)
+    measured(a_cluster([a_model_node("n0")], [a_model_gpu_queue("a")], [a_job("one", age=3)]), measuring)
     measuring.queried(0.02)
 
     assert value(registry, "kai_e2e_scheduling_latency_milliseconds") == 2000
@@ -169,7 +174,7 @@ def test_a_reclaim_is_counted_from_the_search_to_the_evicted_pods() -> None:
 def test_a_preemption_is_counted_as_one() -> None:
     registry = CollectorRegistry()
     jobs = [a_job("low", on="n0", request=a_request(8)), a_job("high", request=a_request(8), priority=75)]
-    measured(a_cluster([a_node("n0")], [a_queue("a", quota=8)], jobs), a_measuring(registry))
+    measured(a_cluster([a_model_node("n0")], [a_model_gpu_queue("a", quota=8)], jobs), a_measuring(registry))
 
     assert value(registry, "kai_total_preemption_attempts") == 1
     assert value(registry, "kai_podgroups_scheduled_by_action", action="preempt") == 1
@@ -178,7 +183,9 @@ def test_a_preemption_is_counted_as_one() -> None:
 def test_a_scenario_that_found_room_and_is_not_allowed_is_counted_as_rejected() -> None:
     registry = CollectorRegistry()
     held = [a_job(f"old-{index}", on=f"n{index}", request=a_request(6)) for index in range(2)]
-    model = a_cluster([a_node("n0"), a_node("n1")], [a_queue("a")], [*held, a_job("new", request=a_request(4))])
+    model = a_cluster(
+        [a_model_node("n0"), a_model_node("n1")], [a_model_gpu_queue("a")], [*held, a_job("new", request=a_request(4))]
+    )
     session = measured(model, a_measuring(registry))
 
     assert not session.decisions, "whoever was moved for it would find no other place"
@@ -194,7 +201,11 @@ def test_a_scenario_that_found_room_and_is_not_allowed_is_counted_as_rejected() 
 def test_queues_are_shown_as_the_last_cycle_had_them() -> None:
     registry = CollectorRegistry()
     measuring = a_measuring(registry)
-    model = a_cluster([a_node("n0")], [a_queue("a", quota=2), a_queue("b")], [a_job("one", request=a_request(4))])
+    model = a_cluster(
+        [a_model_node("n0")],
+        [a_model_gpu_queue("a", quota=2), a_model_gpu_queue("b")],
+        [a_job("one", request=a_request(4))],
+    )
     measured(model, measuring)
 
     a, b = ({"queue_name": one, "queue_metadata_name": one, "queue_display_name": ""} for one in "ab")
@@ -230,16 +241,20 @@ async def test_a_running_scheduler_shows_what_it_does(cluster: Cluster, tmp_path
     async with cluster.controllers(add_nodes), cluster.controllers(add_all) as manager:
         registry = manager.metrics.registry
         for name in ("a", "b"):
-            await cluster.client.create(QUEUES, queue(name, gpus=2))
+            await cluster.client.create(QUEUES, gpu_queue_manifest(name, names.DEFAULT_PARENT_QUEUE, quota=2))
         for index in range(4):
-            await cluster.client.create(PODS, pod(f"a-{index}", labels={names.QUEUE: "a"}), "default")
+            await cluster.client.create(
+                PODS, kai_pod_manifest(f"a-{index}", labels={names.QUEUE: "a"}, gpus=1), "default"
+            )
 
         async def is_full() -> bool:
             return sum(map(bool, (await places(cluster)).values())) == 4
 
         await until(is_full)
         for index in range(2):
-            await cluster.client.create(PODS, pod(f"b-{index}", labels={names.QUEUE: "b"}), "default")
+            await cluster.client.create(
+                PODS, kai_pod_manifest(f"b-{index}", labels={names.QUEUE: "b"}, gpus=1), "default"
+            )
 
         async def is_counted() -> bool:
             shared = {"queue_name": "b", "queue_metadata_name": "b", "queue_display_name": ""}

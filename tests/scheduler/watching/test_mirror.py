@@ -17,19 +17,20 @@ from tests.scheduler.watching.worlds import (
     MOMENT,
     SETTINGS,
     World,
+    a_gpu_node,
     a_group,
     a_job,
-    a_node,
-    a_pod,
-    a_queue,
+    a_mirrored_pod,
     a_request,
     model,
     stamp,
     volcano,
 )
+from tests.support.builders.queues import a_queue
 
 EXTENDED = "example.com/link"
 VOLCANO = "scheduling.k8s.io/group-name"
+LISTENING: Any = {"name": "main", "ports": [{"containerPort": 80, "hostPort": 80}]}
 
 
 def by_role(pod: Pod) -> str:
@@ -71,15 +72,15 @@ def pods(draw: st.DrawFn) -> Pod:
         spec["schedulingGates"] = [{"name": "wait"}]
     if draw(st.booleans()):
         spec["tolerations"] = [{"key": "a", "operator": "Exists"}]
-    return a_pod(
+    return a_mirrored_pod(
         name,
         uid=f"uid-{name}-{draw(st.sampled_from([0, 0, 0, 1]))}",
         scheduler=draw(st.sampled_from([names.SCHEDULER, "default-scheduler", "default-scheduler", "somebody-else"])),
         group=draw(st.sampled_from(["", "g0", "g1"])),
         labels=draw(labels_of_pods),
         annotations=marks,
-        asks={"cpu": "1"} if names.GPU_FRACTION in marks else draw(asks),
-        port=draw(st.sampled_from([0, 80])),
+        requests={"cpu": "1"} if names.GPU_FRACTION in marks else draw(asks),
+        containers=[draw(st.sampled_from(["main", LISTENING]))],
         phase=phase,
         node=node,
         deleted=draw(st.sampled_from([None, None, 0.0, 100.0])),
@@ -104,7 +105,7 @@ def happenings() -> st.SearchStrategy[Step]:
         pods().map(lambda pod: Step("pods", pod.metadata.name, pod)),
         pod_names.map(lambda name: Step("pods", name)),
         st.builds(
-            lambda name, gpus, ready, more: Step("nodes", name, a_node(name, gpus=gpus, ready=ready, **more)),
+            lambda name, gpus, ready, more: Step("nodes", name, a_gpu_node(name, gpus=gpus, ready=ready, **more)),
             node_names,
             st.integers(1, 3),
             st.booleans(),
@@ -121,7 +122,7 @@ def happenings() -> st.SearchStrategy[Step]:
             st.sampled_from([(), ("a", "b"), ("b",)]),
         ),
         group_names.map(lambda name: Step("groups", name)),
-        queue_names.map(lambda name: Step("queues", name, a_queue(name))),
+        queue_names.map(lambda name: Step("queues", name, a_queue(name, quota=4))),
         queue_names.map(lambda name: Step("queues", name)),
         st.builds(
             lambda pod, node, phase, owner: Step(
@@ -173,7 +174,7 @@ def seen(*things: Any, now: float = MOMENT, shown_to: MirrorSettings = SETTINGS)
     """A mirror of a node, a queue and these pods, PodGroups and requests."""
     world, mirror = World(), Mirror(shown_to)
     kinds = {"Pod": "pods", "Node": "nodes", "PodGroup": "groups", "Queue": "queues", "BindRequest": "requests"}
-    for thing in (a_node("n0"), a_queue("team"), *things):
+    for thing in (a_gpu_node("n0"), a_queue("team", quota=4), *things):
         show(world, mirror, kinds[type(thing).__name__], thing)
     mirror.catch_up(now)
     return world, mirror
@@ -199,7 +200,7 @@ GPU = {names.NVIDIA_GPU: "1"}
 
 
 def test_a_pod_holds_the_place_it_was_given_until_nobody_confirms_it_in_time() -> None:
-    _, mirror = seen(a_group("g0"), a_pod("p0", group="g0", asks=GPU))
+    _, mirror = seen(a_group("g0"), a_mirrored_pod("p0", group="g0", requests=GPU))
     task = mirror.task(("default", "p0"))
     assert task is not None
     mirror.assume(task, "n0", (), until=MOMENT + 10)
@@ -211,7 +212,7 @@ def test_a_pod_holds_the_place_it_was_given_until_nobody_confirms_it_in_time() -
 
 
 def test_a_pod_whose_binding_failed_before_anybody_looked_waits_again() -> None:
-    world, mirror = seen(a_group("g0"), a_pod("p0", group="g0", asks=GPU))
+    world, mirror = seen(a_group("g0"), a_mirrored_pod("p0", group="g0", requests=GPU))
     task = mirror.task(("default", "p0"))
     assert task is not None
     mirror.assume(task, "n0", (), until=MOMENT + 100)
@@ -222,7 +223,7 @@ def test_a_pod_whose_binding_failed_before_anybody_looked_waits_again() -> None:
 
 def test_news_of_the_request_before_do_not_take_the_place_away() -> None:
     failed = a_request("p0", "n0", phase="Failed", owner="uid-p0", uid="first")
-    world, mirror = seen(a_group("g0"), a_pod("p0", group="g0", asks=GPU), failed)
+    world, mirror = seen(a_group("g0"), a_mirrored_pod("p0", group="g0", requests=GPU), failed)
     task = mirror.task(("default", "p0"))
     assert task is not None
     mirror.assume(task, "n0", (), until=MOMENT + 100)
@@ -235,11 +236,11 @@ def test_news_of_the_request_before_do_not_take_the_place_away() -> None:
 
 
 def test_a_place_can_be_given_up_after_the_pod_has_changed() -> None:
-    world, mirror = seen(a_group("g0"), a_pod("p0", group="g0", asks=GPU))
+    world, mirror = seen(a_group("g0"), a_mirrored_pod("p0", group="g0", requests=GPU))
     old = mirror.task(("default", "p0"))
     assert old is not None
     mirror.assume(old, "n0", (), until=MOMENT + 100)
-    show(world, mirror, "pods", a_pod("p0", group="g0", asks=GPU, labels={"more": "labels"}))
+    show(world, mirror, "pods", a_mirrored_pod("p0", group="g0", requests=GPU, labels={"more": "labels"}))
     mirror.catch_up(MOMENT + 1)
     assert status(mirror, "p0") is Status.BINDING
     mirror.forget(old)
@@ -248,11 +249,11 @@ def test_a_place_can_be_given_up_after_the_pod_has_changed() -> None:
 
 
 def test_a_place_that_was_given_to_a_pod_is_not_its_successors() -> None:
-    world, mirror = seen(a_group("g0"), a_pod("p0", group="g0", asks=GPU))
+    world, mirror = seen(a_group("g0"), a_mirrored_pod("p0", group="g0", requests=GPU))
     old = mirror.task(("default", "p0"))
     assert old is not None
     mirror.assume(old, "n0", (), until=MOMENT + 100)
-    show(world, mirror, "pods", a_pod("p0", uid="another", group="g0", asks=GPU))
+    show(world, mirror, "pods", a_mirrored_pod("p0", uid="another", group="g0", requests=GPU))
     mirror.catch_up(MOMENT + 1)
     assert model(mirror) == model(world.mirror(MOMENT + 1))
     assert (status(mirror, "p0"), idle_gpus(mirror)) == (Status.PENDING, 4)
@@ -260,7 +261,9 @@ def test_a_place_that_was_given_to_a_pod_is_not_its_successors() -> None:
 
 def test_a_pod_that_does_not_end_is_stuck_after_a_while_without_any_event() -> None:
     _, mirror = seen(
-        a_group("g0"), a_pod("p0", group="g0", asks=GPU, phase="Running", node="n0", deleted=0.0), now=MOMENT + 120
+        a_group("g0"),
+        a_mirrored_pod("p0", group="g0", requests=GPU, phase="Running", node="n0", deleted=0.0),
+        now=MOMENT + 120,
     )
     assert status(mirror, "p0") is Status.RELEASING
     mirror.catch_up(MOMENT + 121)
@@ -269,15 +272,15 @@ def test_a_pod_that_does_not_end_is_stuck_after_a_while_without_any_event() -> N
 
 
 def test_pods_of_others_and_pods_that_are_not_grouped_yet_only_occupy() -> None:
-    foreign = a_pod("p0", scheduler="somebody-else", asks=GPU, phase="Running", node="n0")
-    waiting = a_pod("p1", scheduler=names.SCHEDULER, asks=GPU)
+    foreign = a_mirrored_pod("p0", scheduler="somebody-else", requests=GPU, phase="Running", node="n0")
+    waiting = a_mirrored_pod("p1", scheduler=names.SCHEDULER, requests=GPU)
     _, mirror = seen(foreign, waiting)
     assert (mirror.cluster.jobs, mirror.cluster.foreign.gpu, idle_gpus(mirror)) == ({}, 1, 3)
     assert mirror.shares["team"].asked.gpu == 0
 
 
 def test_a_pod_of_a_scheduler_without_a_grouper_is_a_gang_of_its_own() -> None:
-    _, mirror = seen(a_pod("p0", scheduler="default-scheduler", labels={names.QUEUE: "team"}, asks=GPU))
+    _, mirror = seen(a_mirrored_pod("p0", scheduler="default-scheduler", labels={names.QUEUE: "team"}, requests=GPU))
     [job] = mirror.cluster.jobs.values()
     assert (job.name, job.queue, job.pending) == ("pod/p0", "team", 1)
 
@@ -285,10 +288,10 @@ def test_a_pod_of_a_scheduler_without_a_grouper_is_a_gang_of_its_own() -> None:
 def test_beside_another_scheduler_only_gangs_of_its_pods_are_taken() -> None:
     beside = replace(SETTINGS, beside=frozenset({"default-scheduler"}))
     labelled = {COSCHEDULING_LABELS[0]: "gang"}
-    running: dict[str, Any] = {"scheduler": "default-scheduler", "asks": GPU, "phase": "Running", "node": "n0"}
-    plain = a_pod("p0", **running)
-    of_nobody = a_pod("p1", labels=labelled, **running)
-    member = a_pod("p2", workloadRef={"name": "workload", "podGroup": "workers"}, **running)
+    running: dict[str, Any] = {"scheduler": "default-scheduler", "requests": GPU, "phase": "Running", "node": "n0"}
+    plain = a_mirrored_pod("p0", **running)
+    of_nobody = a_mirrored_pod("p1", labels=labelled, **running)
+    member = a_mirrored_pod("p2", workloadRef={"name": "workload", "podGroup": "workers"}, **running)
     _, mirror = seen(plain, of_nobody, member, shown_to=beside)
     for gang in (gang_of(plain), gang_of(of_nobody), gang_of(member)):
         mirror.noted.gangs[gang] = a_job(gang.name)
@@ -298,7 +301,7 @@ def test_beside_another_scheduler_only_gangs_of_its_pods_are_taken() -> None:
 
 
 def test_a_pod_group_may_come_after_its_pods() -> None:
-    world, mirror = seen(*(a_pod(f"p{each}", group="g0", asks=GPU) for each in range(2)))
+    world, mirror = seen(*(a_mirrored_pod(f"p{each}", group="g0", requests=GPU) for each in range(2)))
     assert not mirror.cluster.jobs
     show(world, mirror, "groups", a_group("g0", members=2))
     mirror.catch_up(MOMENT)
@@ -308,9 +311,11 @@ def test_a_pod_group_may_come_after_its_pods() -> None:
 
 def test_a_pod_goes_where_its_annotation_and_label_say_it_is_now() -> None:
     world, mirror = seen(
-        a_group("g0"), a_group("g1", sets=("a", "b")), a_pod("p0", group="g0", asks=GPU, phase="Running", node="n0")
+        a_group("g0"),
+        a_group("g1", sets=("a", "b")),
+        a_mirrored_pod("p0", group="g0", requests=GPU, phase="Running", node="n0"),
     )
-    moved = a_pod("p0", group="g1", labels={names.SUBGROUP: "b"}, asks=GPU, phase="Running", node="n0")
+    moved = a_mirrored_pod("p0", group="g1", labels={names.SUBGROUP: "b"}, requests=GPU, phase="Running", node="n0")
     show(world, mirror, "pods", moved)
     mirror.catch_up(MOMENT)
     before, after = (mirror.cluster.jobs["default", name] for name in ("g0", "g1"))
@@ -322,7 +327,7 @@ def test_those_who_look_are_told_which_jobs_and_nodes_changed() -> None:
     world, mirror = seen(a_group("g0"))
     mirror.changed_jobs.clear()
     mirror.changed_nodes.clear()
-    show(world, mirror, "pods", a_pod("p0", group="g0"))
+    show(world, mirror, "pods", a_mirrored_pod("p0", group="g0"))
     mirror.catch_up(MOMENT)
     assert mirror.changed_jobs == {("default", "g0")}
     mirror.noted.nodes["n0"] = None
@@ -335,7 +340,7 @@ def test_who_has_more_to_tell_is_asked_when_the_model_catches_up_and_only_once()
 
     def tell() -> None:
         asked.append(1)
-        mirror.noted.nodes["n0"] = a_node("n0")
+        mirror.noted.nodes["n0"] = a_gpu_node("n0")
 
     mirror = Mirror(SETTINGS)
     mirror.noted.tellers["me"] = tell
@@ -363,7 +368,7 @@ def test_what_became_of_a_gang_that_nobody_writes_upon_is_kept_when_it_changes()
 
 
 def test_what_becomes_of_a_job_is_kept_where_there_is_nothing_to_write_it_on() -> None:
-    _, mirror = seen(a_group("g0"), a_pod("p0", scheduler="default-scheduler"))
+    _, mirror = seen(a_group("g0"), a_mirrored_pod("p0", scheduler="default-scheduler"))
     marks = {names.LAST_START: stamp(5), names.STALE_SINCE: None}
     assert not mirror.remember(("default", "g0"), marks)
     assert mirror.cluster.jobs["default", "g0"].last_start is None
@@ -374,8 +379,8 @@ def test_what_becomes_of_a_job_is_kept_where_there_is_nothing_to_write_it_on() -
 
 
 def test_a_pods_start_is_known_though_nothing_else_changed() -> None:
-    world, mirror = seen(a_group("g0"), a_pod("p0", group="g0", phase="Running", node="n0"))
-    show(world, mirror, "pods", a_pod("p0", group="g0", phase="Running", node="n0", started=7.0))
+    world, mirror = seen(a_group("g0"), a_mirrored_pod("p0", group="g0", phase="Running", node="n0"))
+    show(world, mirror, "pods", a_mirrored_pod("p0", group="g0", phase="Running", node="n0", started=7.0))
     mirror.catch_up(MOMENT)
     task = mirror.task(("default", "p0"))
     assert task is not None

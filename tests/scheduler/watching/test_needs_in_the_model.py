@@ -27,7 +27,17 @@ from tests.scheduler.needed_objects import (
     claims,
     on,
 )
-from tests.scheduler.watching.worlds import MOMENT, SETTINGS, World, a_group, a_node, a_pod, a_queue, a_request, model
+from tests.scheduler.watching.worlds import (
+    MOMENT,
+    SETTINGS,
+    World,
+    a_gpu_node,
+    a_group,
+    a_mirrored_pod,
+    a_request,
+    model,
+)
+from tests.support.builders.queues import a_queue
 
 KINDS = {
     "Existence": Kind.CONFIG_MAP,
@@ -73,8 +83,8 @@ def hide(world: World, mirror: Mirror, thing: Any) -> None:
 
 
 def labelled(name: str, **labels: str) -> Node:
-    node = a_node(name)
-    node.metadata.labels.update({"kubernetes.io/hostname": name, **labels})
+    node = a_gpu_node(name)
+    node.metadata.labels.update(labels)
     return node
 
 
@@ -91,7 +101,7 @@ def users(draw: st.DrawFn) -> Pod:
     node = draw(st.sampled_from(["", "", "n0", "n1"]))
     phase = draw(st.sampled_from(["Running", "Succeeded", "Failed"])) if node else "Pending"
     uid = f"uid-{name}-{draw(st.sampled_from([0, 0, 1]))}"
-    return a_pod(name, uid=uid, group=draw(st.sampled_from(["", "g0"])), phase=phase, node=node, **spec)
+    return a_mirrored_pod(name, uid=uid, group=draw(st.sampled_from(["", "g0"])), phase=phase, node=node, **spec)
 
 
 claims_of_volumes = st.builds(
@@ -124,7 +134,7 @@ things = st.one_of(users(), users(), claims_of_volumes, volumes, others)
 @given(st.lists(st.tuples(things, st.booleans(), st.booleans()), min_size=8, max_size=30))
 def test_whatever_happens_the_model_is_as_if_only_the_end_had_been_seen(steps: list[tuple[Any, bool, bool]]) -> None:
     world, mirror = World(), Mirror(SETTINGS)
-    show(world, mirror, labelled("n0"), a_queue("team"), a_queue("other"))
+    show(world, mirror, labelled("n0"), a_queue("team", quota=4), a_queue("other", quota=4))
     for thing, stays, catches_up in steps:
         (show if stays else hide)(world, mirror, thing)
         if catches_up:
@@ -135,7 +145,7 @@ def test_whatever_happens_the_model_is_as_if_only_the_end_had_been_seen(steps: l
 
 def seen(*things: Any) -> tuple[World, Mirror]:
     world, mirror = World(), Mirror(SETTINGS)
-    show(world, mirror, labelled("n0"), labelled("n1"), a_queue("team"), a_group("g0"), *things)
+    show(world, mirror, labelled("n0"), labelled("n1"), a_queue("team", quota=4), a_group("g0"), *things)
     mirror.catch_up(MOMENT)
     return world, mirror
 
@@ -151,7 +161,7 @@ def where(mirror: Mirror, pod: str = "p0") -> Constraints:
 
 
 def test_a_pod_waits_until_its_claim_is_there_and_then_goes_where_its_volume_is() -> None:
-    world, mirror = seen(a_pod("p0", group="g0", volumes=claims("data")))
+    world, mirror = seen(a_mirrored_pod("p0", group="g0", volumes=claims("data")))
     assert "claim data does not exist" in where(mirror).missing
     show(world, mirror, a_claim("data", bound_to="v"), a_volume("v", affinity=on("n1")))
     mirror.catch_up(MOMENT)
@@ -164,7 +174,7 @@ def test_pods_that_may_go_to_the_same_nodes_share_what_is_said_of_them() -> None
         a_class("late"),
         *(a_claim(f"c{each}", bound_to=f"v{each}") for each in range(2)),
         *(a_volume(f"v{each}", affinity=on("n1")) for each in range(2)),
-        *(a_pod(f"p{each}", group="g0", volumes=claims(f"c{each}")) for each in range(2)),
+        *(a_mirrored_pod(f"p{each}", group="g0", volumes=claims(f"c{each}")) for each in range(2)),
     )
     assert where(mirror, "p0") is where(mirror, "p1")
 
@@ -173,7 +183,7 @@ def test_a_node_that_comes_later_is_where_the_volume_is() -> None:
     world, mirror = seen(
         a_claim("data", bound_to="v"),
         a_volume("v", affinity=on("n2")),
-        a_pod("p0", group="g0", volumes=claims("data")),
+        a_mirrored_pod("p0", group="g0", volumes=claims("data")),
     )
     assert where(mirror).allowed_nodes == frozenset()
     show(world, mirror, labelled("n2"))
@@ -184,7 +194,7 @@ def test_a_node_that_comes_later_is_where_the_volume_is() -> None:
 def test_who_got_a_place_with_a_claim_for_one_pod_keeps_it_from_the_next() -> None:
     single = a_claim("data", bound_to="v", modes=[SINGLE])
     world, mirror = seen(
-        single, a_volume("v"), *(a_pod(f"p{each}", group="g0", volumes=claims("data")) for each in range(2))
+        single, a_volume("v"), *(a_mirrored_pod(f"p{each}", group="g0", volumes=claims("data")) for each in range(2))
     )
     assert where(mirror, "p0").missing == where(mirror, "p1").missing == ""
     mirror.assume(task(mirror, "p0"), "n0", (), until=MOMENT + 100)
@@ -202,14 +212,14 @@ def test_gpus_that_are_claimed_weigh_upon_the_queue_and_take_what_the_node_hands
         a_device_class(),
         a_slice("n1", "gpu-0", "gpu-1"),
         a_device_claim("gpus", queue="team", count=2),
-        a_pod("p0", group="g0", **GPUS),
+        a_mirrored_pod("p0", group="g0", **GPUS),
     )
     assert mirror.shares["team"].asked.gpu == 2
     assert where(mirror).allowed_nodes == frozenset({"n1"})
     free = dict(zip(mirror.cluster.nodes.index, mirror.cluster.nodes.free_gpus().tolist(), strict=True))
     assert free == {"n0": 4, "n1": 6}
     assert mirror.cluster.nodes["n1"].has_claimed_gpus
-    show(world, mirror, a_pod("p0", group="g0", phase="Running", node="n1", **GPUS))
+    show(world, mirror, a_mirrored_pod("p0", group="g0", phase="Running", node="n1", **GPUS))
     mirror.catch_up(MOMENT)
     assert mirror.shares["team"].allocated.gpu == 2
     assert float(mirror.cluster.nodes.free_gpus()[1]) == 4
@@ -217,11 +227,11 @@ def test_gpus_that_are_claimed_weigh_upon_the_queue_and_take_what_the_node_hands
 
 def test_a_claim_of_gpus_is_for_those_of_its_queue_also_when_the_gang_changes_it() -> None:
     world, mirror = seen(
-        a_queue("other"),
+        a_queue("other", quota=4),
         a_device_class(),
         a_slice("n1", "gpu-0"),
         a_device_claim("gpus", queue="team"),
-        a_pod("p0", group="g0", **GPUS),
+        a_mirrored_pod("p0", group="g0", **GPUS),
     )
     assert where(mirror).missing == ""
     show(world, mirror, a_group("g0", queue="other"))
@@ -237,8 +247,8 @@ def test_a_node_takes_as_many_volumes_as_its_driver_can_attach() -> None:
         a_volume("v0", driver="ebs"),
         a_claim("c1", bound_to="v1"),
         a_volume("v1", driver="ebs"),
-        a_pod("p0", group="g0", phase="Running", node="n0", volumes=claims("c0")),
-        a_pod("p1", group="g0", volumes=claims("c1")),
+        a_mirrored_pod("p0", group="g0", phase="Running", node="n0", volumes=claims("c0")),
+        a_mirrored_pod("p1", group="g0", volumes=claims("c1")),
     )
     place = mirror.resources.known()["attachable-volumes-csi-ebs"]
     assert mirror.cluster.nodes.idle[:, place].tolist() == [0, 1e6]
@@ -252,8 +262,8 @@ def test_labels_of_namespaces_count_for_pods_that_want_to_be_near_others() -> No
         "topologyKey": "kubernetes.io/hostname",
     }
     affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    near = a_pod("near", namespace="shop", labels={"app": "db"}, phase="Running", node="n1")
-    world, mirror = seen(a_pod("p0", group="g0", affinity=affinity), a_namespace("shop"))
+    near = a_mirrored_pod("near", namespace="shop", labels={"app": "db"}, phase="Running", node="n1")
+    world, mirror = seen(a_mirrored_pod("p0", group="g0", affinity=affinity), a_namespace("shop"))
     mirror.noted.pods["shop", "near"] = near
 
     def places() -> list[bool]:
@@ -271,14 +281,14 @@ def test_labels_of_namespaces_count_for_pods_that_want_to_be_near_others() -> No
 
 
 def test_a_pod_of_old_that_asks_for_mig_by_annotation_waits_and_is_told_what_to_do() -> None:
-    world, mirror = seen(a_pod("p0", group="g0", annotations={"nvidia.com/mig-1g.5gb": "1"}))
+    world, mirror = seen(a_mirrored_pod("p0", group="g0", annotations={"nvidia.com/mig-1g.5gb": "1"}))
     assert where(mirror).missing.startswith("annotation nvidia.com/mig-1g.5gb asks for MIG instances")
-    show(world, mirror, a_pod("p0", group="g0", annotations={"nvidia.com/mig-1g.5gb": "some"}))
+    show(world, mirror, a_mirrored_pod("p0", group="g0", annotations={"nvidia.com/mig-1g.5gb": "some"}))
     mirror.catch_up(MOMENT)
     assert where(mirror).missing == ""
 
 
 def test_what_a_pod_that_needs_nothing_asks_for_is_as_before() -> None:
-    _, mirror = seen(a_pod("p0", group="g0", asks={names.NVIDIA_GPU: "1"}))
+    _, mirror = seen(a_mirrored_pod("p0", group="g0", requests={names.NVIDIA_GPU: "1"}))
     assert where(mirror).allowed_nodes is None
     assert task(mirror, "p0").request.claimed_gpus == 0

@@ -16,9 +16,10 @@ from shoal.cluster.controllers.volumes import LOCAL_CLASS, PROVISIONER, add_volu
 from shoal.cluster.node.simulated import Pool, add_simulated_nodes
 from shoal.kube import Manager
 from shoal.scheduler.everything import add_everything
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.scheduler.builders import kai_pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 FIRST, SECOND = "sim-0-0", "sim-0-1"
 
@@ -39,16 +40,8 @@ async def scheduled(cluster: Cluster, folder: Path) -> AsyncIterator[Manager]:
         yield manager
 
 
-async def make_pod(cluster: Cluster, name: str, **spec: Any) -> None:
-    body = {
-        "metadata": {"name": name},
-        "spec": {
-            "schedulerName": names.SCHEDULER,
-            "containers": [{"name": "main", "image": "none", **spec.pop("container", {})}],
-            **spec,
-        },
-    }
-    await cluster.make(PODS, body)
+async def make_pod(cluster: Cluster, name: str, **given: Any) -> None:
+    await cluster.make(PODS, kai_pod_manifest(name, **given))
 
 
 async def make_claim(cluster: Cluster, name: str, of: str, *, mode: str = "ReadWriteOnce") -> None:
@@ -185,7 +178,7 @@ async def test_a_pod_brings_its_own_claim(cluster: Cluster, tmp_path: Path) -> N
 async def test_a_pod_waits_for_a_config_map(cluster: Cluster, tmp_path: Path) -> None:
     settings = {"envFrom": [{"configMapRef": {"name": "settings"}}, {"configMapRef": {"name": "no", "optional": True}}]}
     async with scheduled(cluster, tmp_path):
-        await make_pod(cluster, "web", container=settings)
+        await make_pod(cluster, "web", containers=[{"name": "main", **settings}])
         await waits(cluster, "web", "ConfigMap settings does not exist")
         await cluster.make(CONFIG_MAPS, {"metadata": {"name": "settings"}, "data": {}})
         await node_of(cluster, "web")

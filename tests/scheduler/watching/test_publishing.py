@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from shoal.api import kai_names as names
 from shoal.api.core import PODS
@@ -13,10 +14,12 @@ from shoal.scheduler.session.settings import ACTIONS, Settings
 from shoal.scheduler.watching.cycles import Outcome
 from shoal.scheduler.watching.mirror import Mirror
 from shoal.scheduler.watching.publishing import Publishing
-from tests.scheduler.test_everything import pod, scheduled
-from tests.scheduler.watching.worlds import MOMENT, World, a_group, a_node, a_pod, a_queue
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.scheduler.builders import kai_pod_manifest
+from tests.scheduler.test_everything import scheduled
+from tests.scheduler.watching.worlds import MOMENT, World, a_gpu_node, a_group, a_mirrored_pod
+from tests.support.builders.queues import a_queue
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 
 class Stage:
@@ -25,9 +28,9 @@ class Stage:
     def __init__(self, *, most_counted: int = 1000, **queues: str) -> None:
         """``queues``: of each job, by its name."""
         self.world = World(
-            pods={name: a_pod(name, group=name, asks={names.NVIDIA_GPU: "4"}) for name in queues},
-            nodes={"n0": a_node("n0", gpus=4)},
-            queues={name: a_queue(name) for name in set(queues.values())},
+            pods={name: a_mirrored_pod(name, group=name, requests={names.NVIDIA_GPU: "4"}) for name in queues},
+            nodes={"n0": a_gpu_node("n0", gpus=4)},
+            queues={name: a_queue(name, quota=4) for name in set(queues.values())},
             groups={name: a_group(name, queue=queue) for name, queue in queues.items()},
         )
         self.mirror: Mirror = self.world.mirror(MOMENT)
@@ -51,9 +54,9 @@ class Stage:
         session.close()
         return {job.name: job for job in self.views[-1].jobs["default"].values()}
 
-    def show(self, name: str, **life: str) -> None:
+    def show(self, name: str, **life: Any) -> None:
         """A pod is somewhere else in its life."""
-        self.world.pods[name] = a_pod(name, group=name, asks={names.NVIDIA_GPU: "4"}, **life)  # type: ignore[arg-type]
+        self.world.pods[name] = a_mirrored_pod(name, group=name, requests={names.NVIDIA_GPU: "4"}, **life)
         self.world.tell(self.mirror, "pods", name)
 
 
@@ -105,7 +108,7 @@ async def test_a_shared_gpu_is_shown_as_the_device_that_its_reservation_holds(cl
     async with scheduled(cluster, tmp_path, "1x2:H100", publish=views.append):
         for name in ("left", "right"):
             fraction = {names.GPU_FRACTION: "0.6"}
-            await cluster.client.create(PODS, pod(name, gpus=0, annotations=fraction), "default")
+            await cluster.client.create(PODS, kai_pod_manifest(name, annotations=fraction), "default")
 
         async def are_shown() -> bool:
             shared = views[-1].nodes["sim-0-0"].shared_gpus if views and "sim-0-0" in views[-1].nodes else ()

@@ -12,11 +12,11 @@ from shoal.scheduler.model.tasks import ANYWHERE, Request
 from shoal.scheduler.session.filters import Filters, FilterSettings
 from shoal.scheduler.watching.needs import Gear
 from shoal.scheduler.watching.reading import node_of
-from tests.scheduler.watching.worlds import a_node
+from tests.scheduler.watching.worlds import a_gpu_node
 
 
 def with_condition(kind: str, status: str) -> Node:
-    node = a_node("n0")
+    node = a_gpu_node("n0")
     condition = {"type": kind, "status": status}
     conditions = [*msgspec.to_builtins(node.status.conditions), condition]
     return msgspec.convert(
@@ -40,6 +40,6 @@ def test_a_condition_that_nobody_knows_keeps_nobody_away() -> None:
 
 def test_a_node_has_the_gpus_that_are_claimed_from_it_and_room_for_volumes() -> None:
     names = ResourceNames()
-    node = node_of(a_node("n0", gpus=2), names, gear=Gear(4, {"attachable-volumes-csi-ebs": 25.0}))
+    node = node_of(a_gpu_node("n0", gpus=2), names, gear=Gear(4, {"attachable-volumes-csi-ebs": 25.0}))
     assert (float(node.allocatable[GPU]), node.has_claimed_gpus) == (6, True)
     assert float(node.allocatable[names.place("attachable-volumes-csi-ebs")]) == 25

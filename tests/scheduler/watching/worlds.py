@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -16,11 +16,13 @@ from shoal.api.core.pods import Pod
 from shoal.api.meta.time import format_time
 from shoal.api.scheduling_run_ai import BindRequest, PodGroup, Queue
 from shoal.scheduler.model.jobs import Job, PodSet, SubGroup
-from shoal.scheduler.model.tasks import Constraints, Request, Task
+from shoal.scheduler.model.tasks import Constraints, Task
 from shoal.scheduler.watching.groups import Dialect, GangKey, Seat, gang_of
 from shoal.scheduler.watching.mirror import Mirror, MirrorSettings
 from shoal.scheduler.watching.needs import ObjectKey
 from shoal.scheduler.watching.reading import job_of, queue_of
+from tests.scheduler.builders import a_kai_pod, a_model_job, a_model_task, a_pod_group
+from tests.support.builders.nodes import a_node
 
 MOMENT = 1_700_000_000.0
 """When everything was made."""
@@ -29,80 +31,47 @@ SETTINGS = MirrorSettings(scheduler_names=BOTH, grouped=frozenset({names.SCHEDUL
 
 
 def stamp(after: float = 0.0) -> str:
-    """A moment so many seconds after everything was made."""
-    return format_time(datetime.fromtimestamp(MOMENT + after, UTC))
+    """A moment so many seconds after everything was made, as it is written."""
+    return format_time(_moment(after))
 
 
-def a_pod(
+def _moment(after: float = 0.0) -> datetime:
+    return datetime.fromtimestamp(MOMENT + after, UTC)
+
+
+def a_mirrored_pod(
     name: str,
     *,
-    uid: str = "",
-    scheduler: str = names.SCHEDULER,
-    group: str = "",
-    labels: Mapping[str, str] | None = None,
-    annotations: Mapping[str, str] | None = None,
-    asks: Mapping[str, str] | None = None,
-    port: int = 0,
-    phase: str = "Pending",
-    node: str = "",
+    containers: Iterable[str | Mapping[str, Any]] | None = None,
+    requests: Mapping[str, str] | None = None,
     deleted: float | None = None,
     started: float | None = None,
-    namespace: str = "default",
-    **spec: Any,
+    status: Mapping[str, Any] | None = None,
+    **given: Any,
 ) -> Pod:
-    """A pod in few words."""
-    marks = {**(annotations or {}), **({names.POD_GROUP: group} if group else {})}
-    metadata: dict[str, Any] = {
-        "name": name,
-        "namespace": namespace,
-        "uid": uid or f"uid-{name}",
-        "labels": dict(labels or {}),
-        "annotations": marks,
-        "creationTimestamp": stamp(),
-    }
-    if deleted is not None:
-        metadata["deletionTimestamp"] = stamp(deleted)
-    container: dict[str, Any] = {"name": "main", "resources": {"requests": dict(asks or {"cpu": "1"})}}
-    if port:
-        container["ports"] = [{"containerPort": port, "hostPort": port}]
-    body = {
-        "metadata": metadata,
-        "spec": {"schedulerName": scheduler, "containers": [container], "nodeName": node, **spec},
-        "status": {"phase": phase, **({"startTime": stamp(started)} if started is not None else {})},
-    }
-    return msgspec.convert(body, Pod)
-
-
-def a_node(name: str, *, gpus: int = 4, ready: bool = True, **amounts: str) -> Node:
-    """A node in few words."""
-    allocatable = {"cpu": "8", "memory": "64Gi", "pods": "20", names.NVIDIA_GPU: str(gpus), **amounts}
-    body = {
-        "metadata": {"name": name, "labels": {names.NODE_GPU_MEMORY: "1000"}},
-        "status": {
-            "allocatable": allocatable,
-            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
-        },
-    }
-    return msgspec.convert(body, Node)
-
-
-def a_group(name: str, *, queue: str = "team", members: int = 1, sets: tuple[str, ...] = ()) -> PodGroup:
-    """A PodGroup of KAI's."""
-    spec: dict[str, Any] = {"queue": queue}
-    if sets:
-        spec["subGroups"] = [{"name": one, "minMember": members} for one in sets]
-    else:
-        spec["minMember"] = members
-    return msgspec.convert(
-        {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec}, PodGroup
+    """A pending pod for a mirror; it requests one core where no containers are given."""
+    return a_kai_pod(
+        name,
+        created=_moment(),
+        deleted=None if deleted is None else _moment(deleted),
+        containers=["main"] if containers is None else containers,
+        requests=requests or ({"cpu": "1"} if containers is None else {}),
+        status={**(status or {}), **({} if started is None else {"startTime": stamp(started)})},
+        **{"phase": "Pending", **given},
     )
 
 
-def a_queue(name: str, *, parent: str = "") -> Queue:
-    """A queue without limits."""
-    part = {"quota": 4, "limit": -1, "overQuotaWeight": 1}
-    spec = {"parentQueue": parent, "resources": {"cpu": part, "memory": part, "gpu": part}}
-    return msgspec.convert({"metadata": {"name": name}, "spec": spec}, Queue)
+def a_gpu_node(name: str, *, gpus: int = 4, ready: bool = True, **amounts: str) -> Node:
+    """A node with GPUs of a known size, and room for twenty pods."""
+    room = {"cpu": "8", "memory": "64Gi", "pods": "20", names.NVIDIA_GPU: str(gpus), **amounts}
+    return a_node(name, labels={names.NODE_GPU_MEMORY: "1000"}, allocatable=room, ready=ready)
+
+
+def a_group(name: str, *, queue: str = "team", members: int = 1, sets: tuple[str, ...] = ()) -> PodGroup:
+    """A PodGroup of KAI's: of so many pods, or of parts with so many each."""
+    if not sets:
+        return a_pod_group(name, queue, minMember=members)
+    return a_pod_group(name, queue, minMember=None, subGroups=[{"name": one, "minMember": members} for one in sets])
 
 
 def a_request(
@@ -122,16 +91,8 @@ def a_job(name: str, *sets: str, members: int = 1, queue: str = "team") -> Calla
     """A gang of another dialect."""
 
     def made() -> Job:
-        return Job(
-            uid=f"uid-{name}",
-            name=f"other/{name}",
-            namespace="default",
-            queue=queue,
-            priority=50,
-            is_preemptible=True,
-            created=0.0,
-            root=SubGroup(name="", pod_sets=[PodSet(name=one, min_member=members) for one in sets or ("default",)]),
-        )
+        root = SubGroup(name="", pod_sets=[PodSet(name=one, min_member=members) for one in sets or ("default",)])
+        return a_model_job(f"other/{name}", queue, uid=f"uid-{name}", root=root)
 
     return made
 
@@ -260,12 +221,6 @@ def _task(task: Task) -> dict[str, Any]:
 
 
 def _has_port(mirror: Mirror) -> list[str]:
-    probe = Task(
-        uid="probe",
-        name="probe",
-        namespace="default",
-        request=Request(vector=mirror.resources.vector({})),
-        constraints=Constraints(ports=frozenset({("TCP", 80, "")})),
-    )
+    probe = a_model_task("probe", constraints=Constraints(ports=frozenset({("TCP", 80, "")})))
     mask = mirror.pods.mask(probe)
     return [node.name for row, node in enumerate(mirror.cluster.nodes.nodes) if mask is None or mask[row]]

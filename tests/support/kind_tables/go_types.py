@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.support import kube_binaries
+from tests.support.programs import kube_binaries
 
 SOURCE = Path(__file__).parent / "go"
 

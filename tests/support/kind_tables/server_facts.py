@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.cluster.kubernetes import AdminApi, Binaries, RealKubernetes
-from tests.support import kube_binaries
+from tests.support.programs import kube_binaries
 
 CORE = "v1"
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.engines import Engine
-from tests.support.kube_fixture import namespace_for
+from tests.support.clusters.engines import Engine
+from tests.support.clusters.real import namespace_for
 
 
 @pytest.fixture

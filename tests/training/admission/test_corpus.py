@@ -14,7 +14,7 @@ import yaml
 from shoal.api.trainer import ClusterTrainingRuntime, TrainingRuntime, TrainingRuntimeSpec, TrainJob
 from shoal.training.admission import runtime_problems, train_job_problems
 from shoal.training.runtimes import built_in_runtimes
-from tests.support.corpus import CORPUS, needs_corpus, upstream_samples
+from tests.support.schemas.corpus import CORPUS, needs_corpus, upstream_samples
 
 ACCEPTED = ""
 

@@ -6,7 +6,8 @@ import pytest
 
 from shoal.api.trainer import TrainingRuntimeSpec
 from shoal.training.admission.runtimes import deprecation_warning, is_deprecated
-from tests.training.admission.verdicts import TRAINER, a_container, a_job, a_runtime, problems_of_runtime
+from tests.training.admission.verdicts import TRAINER, problems_of_runtime
+from tests.training.builders import a_container, a_job, a_runtime
 
 JOBS = "spec.template.spec.replicatedJobs"
 
@@ -29,7 +30,7 @@ CASES: dict[str, tuple[TrainingRuntimeSpec, list[str]]] = {
         ],
     ),
     "nodes whose container is an init container": (
-        a_runtime(a_job("node", a_container("main"), ancestor="trainer", initContainers=[a_container()])),
+        a_runtime(a_job("node", a_container("main"), ancestor="trainer", pod={"initContainers": [a_container()]})),
         [
             f'{JOBS}[0].template.spec.template.spec.containers: Invalid value: ["main"]: must contain the required '
             "container for the ancestor: trainer"

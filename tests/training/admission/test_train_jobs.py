@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from shoal.api.trainer import TrainingRuntimeSpec, TrainJob, names
 from shoal.training.admission import Surroundings
-from tests.training.admission.verdicts import (
-    MOUNT,
-    TRAINER,
-    Case,
+from tests.training.admission.verdicts import MOUNT, TRAINER, Case, env, problems, unfit
+from tests.training.builders import (
     a_container,
     a_job,
     a_job_patch,
@@ -20,12 +17,9 @@ from tests.training.admission.verdicts import (
     a_runtime,
     a_train_job,
     an_initializer,
-    env,
-    problems,
-    unfit,
 )
 
-TORCH = a_runtime(torch={})
+TORCH = a_runtime(ml={"torch": {}})
 URI = {"storageUri": "hf://a/b"}
 INITIALIZERS: dict[str, Case] = {
     "a dataset and nobody to fetch it": (
@@ -45,7 +39,7 @@ INITIALIZERS: dict[str, Case] = {
     ),
     "no volume to put a dataset on": (
         a_train_job(initializer={"dataset": URI}),
-        a_runtime(an_initializer("dataset-initializer", mounts=())),
+        a_runtime(an_initializer("dataset")),
         [
             unfit(
                 "must have volumeMount with name - initializer in container dataset-initializer of the "
@@ -55,7 +49,7 @@ INITIALIZERS: dict[str, Case] = {
     ),
     "another volume than that of initializers": (
         a_train_job(initializer={"model": URI}),
-        a_runtime(an_initializer("model-initializer", mounts=({**MOUNT, "name": "other"},))),
+        a_runtime(an_initializer("model", mounts=[{**MOUNT, "name": "other"}])),
         [
             unfit(
                 "must have volumeMount with name - initializer in container model-initializer of the "
@@ -73,13 +67,15 @@ INITIALIZERS: dict[str, Case] = {
     ),
     "both, as it should be": (
         a_train_job(initializer={"dataset": URI, "model": URI}),
-        a_runtime(an_initializer("dataset-initializer"), an_initializer("model-initializer"), TRAINER),
+        a_runtime(an_initializer("dataset", mounts=[MOUNT]), an_initializer("model", mounts=[MOUNT]), TRAINER),
         [],
     ),
     "an initializer of nothing": (a_train_job(initializer={}), a_runtime(), []),
 }
 
-SIDE = a_runtime(a_job("node", a_container(), a_container("side"), initContainers=[a_container("first")]), torch={})
+SIDE = a_runtime(
+    a_job("node", a_container(), a_container("side"), pod={"initContainers": [a_container("first")]}), ml={"torch": {}}
+)
 PATCHED = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0]"
 POD = f"{PATCHED}.template.spec.template.spec"
 
@@ -180,21 +176,21 @@ RUNTIME_PATCHES: dict[str, Case] = {
 }
 
 LAUNCHED = {"runLauncherAsNode": True}
-FLUX = a_runtime(flux={})
+FLUX = a_runtime(ml={"flux": {}})
 
 OTHERS: dict[str, Case] = {
     "variables that mpirun reads": (
         a_train_job(trainer=env("OMPI_MCA_plm_rsh_args", "OMPI_MCA_other")),
-        a_runtime(mpi={}),
+        a_runtime(ml={"mpi": {}}),
         [
             'spec.trainer.env: Invalid value: ["OMPI_MCA_plm_rsh_args"]: must not have reserved envs, invalid envs '
             "configured: [OMPI_MCA_plm_rsh_args]"
         ],
     ),
-    "a launcher that trains alone": (a_train_job(trainer={"numNodes": 1}), a_runtime(mpi=LAUNCHED), []),
+    "a launcher that trains alone": (a_train_job(trainer={"numNodes": 1}), a_runtime(ml={"mpi": LAUNCHED}), []),
     "a launcher that trains with nobody to launch on": (
         a_train_job(trainer={"numNodes": 2}),
-        a_runtime(a_job("launcher"), mpi=LAUNCHED),
+        a_runtime(a_job("launcher"), ml={"mpi": LAUNCHED}),
         [
             "spec.trainer.numNodes: Invalid value: 2: must have 1 when MPI trainingRuntime with enabled "
             "runLauncherAsNode does not have either launcher and node"
@@ -202,20 +198,28 @@ OTHERS: dict[str, Case] = {
     ),
     "a launcher that trains with nodes": (
         a_train_job(trainer={"numNodes": 2}),
-        a_runtime(a_job("launcher"), a_job("node"), mpi=LAUNCHED),
+        a_runtime(a_job("launcher"), a_job("node"), ml={"mpi": LAUNCHED}),
         [],
     ),
-    "a launcher that only launches": (a_train_job(trainer={"numNodes": 2}), a_runtime(a_job("node"), mpi={}), []),
+    "a launcher that only launches": (
+        a_train_job(trainer={"numNodes": 2}),
+        a_runtime(a_job("node"), ml={"mpi": {}}),
+        [],
+    ),
     "variables that XGBoost reads": (
         a_train_job(trainer=env("A", "DMLC_TASK_ID", "DMLC_TRACKER_URI")),
-        a_runtime(xgboost={}),
+        a_runtime(ml={"xgboost": {}}),
         [
             "spec.trainer.env[1]: Forbidden: DMLC_TASK_ID is reserved for the XGBoost runtime",
             "spec.trainer.env[2]: Forbidden: DMLC_TRACKER_URI is reserved for the XGBoost runtime",
         ],
     ),
-    "XGBoost without a trainer": (a_train_job(), a_runtime(xgboost={}), []),
-    "JAX's own variables, which may be set": (a_train_job(trainer=env("JAX_PROCESS_ID")), a_runtime(jax={}), []),
+    "XGBoost without a trainer": (a_train_job(), a_runtime(ml={"xgboost": {}}), []),
+    "JAX's own variables, which may be set": (
+        a_train_job(trainer=env("JAX_PROCESS_ID")),
+        a_runtime(ml={"jax": {}}),
+        [],
+    ),
     "Flux on so many nodes": (a_train_job(trainer={"numNodes": 2}), FLUX, []),
     "Flux on nobody knows how many nodes": (
         a_train_job(trainer={"image": "i"}),
@@ -224,45 +228,49 @@ OTHERS: dict[str, Case] = {
     ),
     "Flux with its installer's name taken": (
         a_train_job(trainer={"numNodes": 2}),
-        a_runtime(a_job("node", initContainers=[a_container("flux-installer")]), flux={}),
+        a_runtime(a_job("node", pod={"initContainers": [a_container("flux-installer")]}), ml={"flux": {}}),
         [unfit("InitContainer 'flux-installer' is reserved")],
     ),
     "that name elsewhere": (
         a_train_job(trainer={"numNodes": 2}),
-        a_runtime(a_job("other", initContainers=[a_container("flux-installer")]), TRAINER, flux={}),
+        a_runtime(a_job("other", pod={"initContainers": [a_container("flux-installer")]}), TRAINER, ml={"flux": {}}),
         [],
     ),
 }
 
 QUEUE = names.VOLCANO_QUEUE_ANNOTATION
 GANGS: dict[str, Case] = {
-    "a queue of Volcano": (a_train_job(), a_runtime(annotations={QUEUE: "q"}, gang={"volcano": {}}), []),
+    "a queue of Volcano": (a_train_job(), a_runtime(metadata={"annotations": {QUEUE: "q"}}, gang={"volcano": {}}), []),
     "a queue without a name": (
         a_train_job(),
-        a_runtime(annotations={QUEUE: ""}, gang={"volcano": {}}),
+        a_runtime(metadata={"annotations": {QUEUE: ""}}, gang={"volcano": {}}),
         [unfit(f"Volcano queue name must not be empty: see annotation {QUEUE}")],
     ),
     "a queue that a patch takes the name of": (
         a_train_job(runtimePatches=[a_patch(annotations={QUEUE: ""})]),
-        a_runtime(annotations={QUEUE: "q"}, gang={"volcano": {}}),
+        a_runtime(metadata={"annotations": {QUEUE: "q"}}, gang={"volcano": {}}),
         [unfit(f"Volcano queue name must not be empty: see annotation {QUEUE}")],
     ),
-    "the same without Volcano": (a_train_job(), a_runtime(annotations={QUEUE: ""}, gang={"coscheduling": {}}), []),
+    "the same without Volcano": (
+        a_train_job(),
+        a_runtime(metadata={"annotations": {QUEUE: ""}}, gang={"coscheduling": {}}),
+        [],
+    ),
     "a priority that does not exist": (
         a_train_job(),
-        a_runtime(a_job("node", priorityClassName="missing"), gang={"volcano": {}}),
+        a_runtime(a_job("node", pod={"priorityClassName": "missing"}), gang={"volcano": {}}),
         [unfit('PriorityClass "missing" doesn\'t exist')],
     ),
     "the same for another scheduler": (
         a_train_job(),
-        a_runtime(a_job("node", priorityClassName="missing"), gang={"kai": {}}),
+        a_runtime(a_job("node", pod={"priorityClassName": "missing"}), gang={"kai": {}}),
         [],
     ),
     "a priority of the system's, and one that does not exist": (
         a_train_job(),
         a_runtime(
-            a_job("first", priorityClassName="system-node-critical"),
-            a_job("node", priorityClassName="missing"),
+            a_job("first", pod={"priorityClassName": "system-node-critical"}),
+            a_job("node", pod={"priorityClassName": "missing"}),
             gang={"volcano": {}},
         ),
         [unfit('PriorityClass "missing" doesn\'t exist')],
@@ -278,9 +286,11 @@ def test_a_train_job_is_judged(train_job: TrainJob, runtime: TrainingRuntimeSpec
     assert problems(train_job, runtime, around=NOTHING_THERE) == expected
 
 
-NORTH, SOUTH = (
-    {"runtimePatches": [a_patch(a_job_patch("node", nodeSelector={"zone": zone}))]} for zone in ("north", "south")
-)
+def selecting(zone: str) -> dict[str, Any]:
+    return {"runtimePatches": [a_patch(a_job_patch("node", nodeSelector={"zone": zone}))]}
+
+
+NORTH, SOUTH = selecting("north"), selecting("south")
 BUSY = Surroundings(active_jobs=("node", "launcher"))
 STAYS_AWAKE = (
     "spec.runtimePatches: Forbidden: RuntimePatches can only be modified when the TrainJob is suspended before or "
@@ -321,19 +331,14 @@ def test_a_change_is_judged(
     assert problems(a_train_job(**after), TORCH, old=a_train_job(**before), around=around) == expected
 
 
-def called(name: str, **spec: Any) -> TrainJob:
-    job = a_train_job(**spec)
-    return msgspec.structs.replace(job, metadata=msgspec.structs.replace(job.metadata, name=name))
-
-
 LENGTHS: dict[str, tuple[TrainJob, TrainingRuntimeSpec, int | None]] = {
-    "just short enough": (called("n" * 48), TORCH, None),
-    "a character too long": (called("n" * 49), TORCH, 48),
-    "short enough for ten nodes": (called("n" * 48, trainer={"numNodes": 10}), TORCH, None),
-    "too long for eleven": (called("n" * 48, trainer={"numNodes": 11}), TORCH, 47),
+    "just short enough": (a_train_job("n" * 48), TORCH, None),
+    "a character too long": (a_train_job("n" * 49), TORCH, 48),
+    "short enough for ten nodes": (a_train_job("n" * 48, trainer={"numNodes": 10}), TORCH, None),
+    "too long for eleven": (a_train_job("n" * 48, trainer={"numNodes": 11}), TORCH, 47),
     "a launcher has the longer name, and is one": (
-        called("n" * 45, trainer={"numNodes": 11}),
-        a_runtime(a_job("launcher", ancestor="trainer"), a_job("node"), mpi={}),
+        a_train_job("n" * 45, trainer={"numNodes": 11}),
+        a_runtime(a_job("launcher", ancestor="trainer"), a_job("node"), ml={"mpi": {}}),
         44,
     ),
 }

@@ -13,7 +13,7 @@ from shoal.kube.admission.verdicts import Allowed, Denied, Verdict
 from shoal.kube.admission.wire import AdmissionRequest
 from shoal.training.admission import Lookups, training_webhooks, webhook_configurations
 from shoal.training.admission.lookups import runtime_in
-from tests.training.admission.verdicts import a_patch, a_runtime
+from tests.training.builders import a_job_patch, a_patch, a_runtime
 
 HERE = ServiceEndpoint(name="kubeflow-trainer-controller-manager", namespace="kubeflow-system")
 
@@ -147,7 +147,7 @@ async def judged(
 
 
 async def test_a_sound_job_is_let_through() -> None:
-    assert await judged(lookups(a_runtime(torch={})), a_body(trainer={"numNodes": 2})) == Allowed()
+    assert await judged(lookups(a_runtime(ml={"torch": {}})), a_body(trainer={"numNodes": 2})) == Allowed()
 
 
 @pytest.mark.parametrize(
@@ -205,14 +205,14 @@ async def test_a_job_whose_runtime_was_deleted_can_still_be_suspended() -> None:
 
 async def test_a_job_whose_runtime_was_deleted_is_held_against_what_it_kept_of_it() -> None:
     wrong = a_body(suspend=True, runtimePatches=[a_patch({"name": "nodes"})])
-    around = lookups(snapshot=a_runtime(torch={}))
+    around = lookups(snapshot=a_runtime(ml={"torch": {}}))
     verdict = await judged(around, wrong, a_body(suspend=True))
     assert isinstance(verdict, Denied)
     assert "must not have replicated job that doesn't exist in the runtime job template" in verdict.message
 
 
 async def test_who_names_a_deprecated_runtime_is_warned_and_let_through() -> None:
-    around = lookups(a_runtime(torch={}), labels={"trainer.kubeflow.org/support": "deprecated"})
+    around = lookups(a_runtime(ml={"torch": {}}), labels={"trainer.kubeflow.org/support": "deprecated"})
     verdict = await judged(around, a_body())
     assert isinstance(verdict, Allowed)
     [warning] = verdict.warnings
@@ -221,7 +221,9 @@ async def test_who_names_a_deprecated_runtime_is_warned_and_let_through() -> Non
 
 async def test_a_refusal_has_all_problems_and_their_fields() -> None:
     env = [{"name": "PET_NNODES", "value": "1"}]
-    verdict = await judged(lookups(a_runtime(torch={})), a_body(trainer={"env": env}, initializer={"model": {}}))
+    verdict = await judged(
+        lookups(a_runtime(ml={"torch": {}})), a_body(trainer={"env": env}, initializer={"model": {}})
+    )
     assert isinstance(verdict, Denied)
     assert verdict.message.startswith("[spec.runtimeRef: Invalid value: ")
     assert verdict.message.endswith("configured: [PET_NNODES]]")
@@ -231,7 +233,7 @@ async def test_a_refusal_has_all_problems_and_their_fields() -> None:
 
 
 async def test_patches_wait_until_no_pod_is_left() -> None:
-    around = lookups(a_runtime(torch={}), active=("node",))
+    around = lookups(a_runtime(ml={"torch": {}}), active=("node",))
     old, new = a_body(suspend=True), a_body(suspend=True, runtimePatches=[a_patch(labels={"a": "b"})])
     verdict = await judged(around, new, old)
     assert isinstance(verdict, Denied)
@@ -243,7 +245,7 @@ async def test_patches_wait_until_no_pod_is_left() -> None:
 
 async def test_a_priority_class_of_volcanos_must_exist() -> None:
     runtime = a_runtime(
-        {"name": "node", "template": {"spec": {"template": {"spec": {"priorityClassName": "high"}}}}},
+        a_job_patch("node", priorityClassName="high"),
         gang={"volcano": {}},
     )
     verdict = await judged(lookups(runtime), a_body())
@@ -255,7 +257,7 @@ async def test_plugins_of_others_are_heard() -> None:
     def fussy(old: TrainJob | None, new: TrainJob, runtime: TrainingRuntimeSpec) -> list[FieldProblem]:
         return [forbidden("spec.trainer", f"not for {new.metadata.name}")]
 
-    verdict = await judged(lookups(a_runtime(torch={})), a_body(), plugins=fussy)
+    verdict = await judged(lookups(a_runtime(ml={"torch": {}})), a_body(), plugins=fussy)
     assert isinstance(verdict, Denied)
     assert verdict.message == "spec.trainer: Forbidden: not for job"
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from shoal.api import jobset, scheduler_grove_io, scheduling_run_ai, trainer
-from shoal.cli.processes.api import define
-from shoal.cluster.apiserver.in_process import serve_in_process
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.support.clusters.in_process import in_process_cluster
 from tests.training.controller.stage import Stage
 
 KINDS = (
@@ -23,22 +19,8 @@ KINDS = (
 )
 
 
-@pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data of a server that has learned the kinds of Trainer, JobSet, KAI and PodGangs, which takes longest."""
-    folder = tmp_path_factory.mktemp("prepared") / "server"
-
-    async def prepare() -> None:
-        async with in_process_cluster(folder) as cluster:
-            await define(cluster.client, KINDS)
-
-    asyncio.run(prepare())
-    return folder
-
-
 @pytest.fixture
-async def stage(prepared: Path, tmp_path: Path) -> AsyncIterator[Stage]:
-    """Such a server, no webhooks, and the controllers that a test starts."""
-    shutil.copytree(prepared, tmp_path / "server")
-    async with serve_in_process(tmp_path / "server") as server:
-        yield Stage(Cluster(server))
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A server with the kinds of Trainer, JobSet, KAI and PodGangs, and the controllers that a test starts."""
+    async with in_process_cluster(tmp_path / "server", KINDS) as cluster:
+        yield Stage(cluster)

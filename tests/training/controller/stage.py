@@ -18,9 +18,9 @@ from shoal.training.plugins import load_framework
 from shoal.training.runtime_controllers import add_runtimes
 from shoal.training.runtime_kinds import RuntimeKinds
 from shoal.training.settings import TrainingSettings
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
-from tests.training.framework.builders import a_trainer
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
+from tests.training.builders import a_trainer
 
 Body = dict[str, Any]
 SNAPSHOT = "demo-runtime-snapshot"

@@ -15,10 +15,10 @@ from shoal.training.controller import add_train_jobs
 from shoal.training.framework import Unbuildable
 from shoal.training.plugins import StatusServer, load_framework
 from shoal.training.settings import TrainingSettings
-from tests.support.at_rest import at_rest
-from tests.support.in_process_cluster import writes_of
+from tests.support.clusters.in_process import writes_of
+from tests.support.waiting.at_rest import at_rest
+from tests.training.builders import a_container, a_job, a_trainer, an_initializer
 from tests.training.controller.stage import SNAPSHOT, Stage, at, training
-from tests.training.framework.builders import a_container, a_job, a_trainer, an_initializer
 
 
 async def test_a_train_job_gets_a_job_set_that_it_owns(stage: Stage) -> None:

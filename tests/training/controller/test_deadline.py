@@ -11,7 +11,7 @@ import pytest
 from shoal.api.meta import Condition
 from shoal.api.trainer import TrainJobStatus
 from shoal.training.deadline import deadline, removal, seconds_until
-from tests.training.framework.builders import a_train_job
+from tests.training.builders import a_train_job
 
 CREATED = datetime(2026, 1, 31, 9, tzinfo=UTC)
 LATER = CREATED + timedelta(hours=1)

@@ -10,9 +10,9 @@ import pytest
 from shoal.api.jobset import JOB_SETS
 from shoal.api.scheduler_grove_io import POD_GANGS
 from shoal.training import controller
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import writes_of
+from tests.support.waiting.at_rest import at_rest
 from tests.training.controller.stage import Stage
 
 GANG = {"podGang": {"schedulerName": "volcano"}}

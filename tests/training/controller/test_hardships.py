@@ -17,14 +17,14 @@ from shoal.kube import ConnectionFault, Manager, NotFound
 from shoal.kube import running as running_manager
 from shoal.kube.transport import Request, Response
 from shoal.training.runtime_kinds import RuntimeKinds
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.faults import FaultyTransport
-from tests.support.in_process_cluster import Cluster, writes_of
-from tests.support.scripted import status as a_status
+from tests.support.clusters.client import until
+from tests.support.clusters.faults import FaultyTransport
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.network.scripted import status as a_status
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
+from tests.training.builders import a_container, a_job, a_trainer
 from tests.training.controller.stage import SNAPSHOT, Stage, training
-from tests.training.framework.builders import a_container, a_job, a_trainer
 
 RESOURCE_QUOTAS = Resource(type=Document, group="", version="v1", kind="ResourceQuota", plural="resourcequotas")
 FAILED_EVENT = "TrainJobResourcesCreationFailed"

@@ -15,9 +15,9 @@ from shoal.cli.processes.api import define
 from shoal.cluster.kubernetes import RealKubernetes
 from shoal.kube import Client, Manager, NotFound, Settings, running
 from shoal.training.runtimes import built_in_runtimes
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import client_to, transport_to, until
-from tests.support.in_process_cluster import errors_of, writes_of
+from tests.support.clusters.client import client_to, transport_to, until
+from tests.support.clusters.in_process import errors_of, writes_of
+from tests.support.waiting.at_rest import at_rest
 from tests.training.controller.stage import training
 
 KINDS = (*trainer.DEFINITIONS, *jobset.DEFINITIONS, *scheduling_run_ai.DEFINITIONS)

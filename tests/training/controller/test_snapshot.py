@@ -15,7 +15,7 @@ from shoal.api.trainer import TrainingRuntimeSpec
 from shoal.training.framework import Unbuildable
 from shoal.training.runtimes import built_in_runtimes
 from shoal.training.snapshot import read_snapshot, snapshot_text
-from tests.training.framework.builders import UID, a_train_job
+from tests.training.builders import UID, a_train_job
 
 JOB = a_train_job(runtime="plain")
 RUNTIME = {"metadata": {"name": "plain", "managedFields": [{}]}, "spec": {"mlPolicy": {"torch": {}}}}

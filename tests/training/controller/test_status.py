@@ -14,7 +14,7 @@ from shoal.api.meta import Condition, Document, find_condition
 from shoal.api.trainer import JobStatus, TrainJob, TrainJobStatus
 from shoal.training.framework import Outcome
 from shoal.training.status import has_ended, observed_status, with_deadline_exceeded, with_error
-from tests.training.framework.builders import a_train_job
+from tests.training.builders import a_train_job
 
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 BEFORE = NOW - timedelta(hours=1)

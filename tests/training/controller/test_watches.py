@@ -10,9 +10,9 @@ from shoal.api.scheduling_run_ai import POD_GROUPS
 from shoal.kube import Change, Manager
 from shoal.training.children import has_changed
 from shoal.training.controller import LIMIT_RANGES, RUNTIME_CLASSES
-from tests.support.at_rest import at_rest
+from tests.support.waiting.at_rest import at_rest
+from tests.training.builders import a_trainer
 from tests.training.controller.stage import SNAPSHOT, Stage
-from tests.training.framework.builders import a_trainer
 
 
 def reconciles(manager: Manager) -> float:

@@ -17,11 +17,11 @@ from shoal.kube import Manager, running
 from shoal.training.everything import add_training
 from shoal.training.rbac import RULES
 from shoal.training.settings import TrainingSettings
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import errors_of, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import errors_of, writes_of
+from tests.support.waiting.at_rest import at_rest
+from tests.training.builders import a_job, a_trainer, an_initializer
 from tests.training.controller.stage import Stage
-from tests.training.framework.builders import a_job, a_trainer, an_initializer
 
 OPERATOR = "trainer-operator"
 GROUP = "rbac.authorization.k8s.io"

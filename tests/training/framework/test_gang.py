@@ -8,7 +8,7 @@ import pytest
 
 from shoal.training.framework import gang_of
 from shoal.training.framework.resources import written
-from tests.training.framework.builders import (
+from tests.training.builders import (
     a_container,
     a_job,
     a_runtime,

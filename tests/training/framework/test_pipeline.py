@@ -15,7 +15,7 @@ from shoal.kube.admission import FieldProblem, forbidden
 from shoal.training.framework import Framework, Info, Plugin, Wanted, registry, wanted
 from shoal.training.plugins import built_in, load_framework
 from shoal.training.plugins.jobset import JobSets
-from tests.training.framework.builders import a_runtime, a_train_job
+from tests.training.builders import a_runtime, a_train_job
 
 ORDER = ["PlainML", "Torch", "MPI", "JAX", "XGBoost", "Flux", "CoScheduling", "Volcano", "KAI", "PodGang", "JobSet"]
 

@@ -16,7 +16,7 @@ from shoal.training.framework.resources import (
     times,
     written,
 )
-from tests.training.framework.builders import a_container, a_job, a_train_job, a_trainer
+from tests.training.builders import a_container, a_job, a_train_job, a_trainer
 
 
 def asking(name: str = "node", always: bool = False, **requests: Any) -> dict[str, Any]:

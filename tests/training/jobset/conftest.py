@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +11,15 @@ import pytest
 from shoal.api import jobset
 from shoal.api.batch import JOBS
 from shoal.api.core import EVENTS, PODS
+from shoal.api.crd import CustomResource
 from shoal.api.jobset import JOB_SETS
 from shoal.api.meta import Document, Resource
-from shoal.cli.processes.api import define
 from shoal.cluster.controllers.garbage.controller import add_garbage_collector
 from shoal.cluster.controllers.jobs import add_jobs
 from shoal.kube import Manager, running
 from shoal.training.jobset import JobSetSettings, add_everything
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 from tests.training.jobset.builders import a_job_set
 
 Body = dict[str, Any]
@@ -184,11 +183,9 @@ class JobSetWorld:
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    """A server that knows JobSets, with no webhooks, and no controllers but those that a test starts."""
-    async with in_process_cluster(tmp_path / "server") as found:
-        await define(found.client, jobset.DEFINITIONS)
-        yield found
+def kinds() -> Sequence[CustomResource]:
+    """JobSet."""
+    return jobset.DEFINITIONS
 
 
 @pytest.fixture

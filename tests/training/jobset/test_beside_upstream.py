@@ -31,8 +31,8 @@ from shoal.kube.admission.configuration import MUTATING_CONFIGURATIONS, VALIDATI
 from shoal.kube.certificates import make_authority, make_serving
 from shoal.training.jobset import JobSetSettings, add_everything
 from shoal.training.jobset.admission import Lookups, job_set_webhooks, webhook_configurations
-from tests.support.cluster_client import client_to, transport_to, until
-from tests.support.kube_binaries import cache_root
+from tests.support.clusters.client import client_to, transport_to, until
+from tests.support.programs.kube_binaries import cache_root
 from tests.training.jobset.admission.test_validation import REFUSED
 from tests.training.jobset.builders import a_job_set
 from tests.training.jobset.conftest import JobSetWorld

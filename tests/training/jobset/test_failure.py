@@ -26,7 +26,7 @@ from tests.training.jobset.builders import (
 TWO = (a_replicated_job("leader"), a_replicated_job("workers", 2))
 
 
-def a_set(policy: dict[str, Any] | None, status: JobSetStatus | None = None) -> Any:
+def a_failing_set(policy: dict[str, Any] | None, status: JobSetStatus | None = None) -> Any:
     whole = status or JobSetStatus(replicated_jobs_status=[a_status("workers"), a_status("leader")])
     return a_typed_set(*TWO, status=whole, **({"failurePolicy": policy} if policy is not None else {}))
 
@@ -85,7 +85,7 @@ def outcome(job_set: Any, *failed: Any, single: bool = False) -> Report:
 def test_the_first_rule_that_a_failed_job_fits_decides(
     rules: list[dict[str, Any]], expected: tuple[str, str, str | None]
 ) -> None:
-    job_set = a_set({"rules": rules})
+    job_set = a_failing_set({"rules": rules})
     failed = [
         a_job(
             job_set,
@@ -105,7 +105,7 @@ def test_the_first_rule_that_a_failed_job_fits_decides(
 
 
 def test_without_a_policy_the_job_set_fails() -> None:
-    job_set = a_set(None)
+    job_set = a_failing_set(None)
     found = outcome(job_set, a_job(job_set, "workers", 1, end="Failed"))
     message = "jobset failed due to one or more job failures (first failed job: train-workers-1)"
     assert (said(found.status.conditions), found.status.terminal_state) == (
@@ -116,7 +116,7 @@ def test_without_a_policy_the_job_set_fails() -> None:
 
 
 def test_a_rule_may_fail_it() -> None:
-    job_set = a_set({"maxRestarts": 3, "rules": [{"action": "FailJobSet"}]})
+    job_set = a_failing_set({"maxRestarts": 3, "rules": [{"action": "FailJobSet"}]})
     found = outcome(job_set, a_job(job_set, end="Failed"))
     assert said(found.status.conditions) == {"Failed": ("True", "FailJobSetFailurePolicyAction")}
     [event] = found.events
@@ -136,7 +136,9 @@ def test_a_rule_may_fail_it() -> None:
     ],
 )
 def test_a_restart_is_counted_and_told(action: str, counting: int, reason: str) -> None:
-    job_set = a_set({"maxRestarts": 2, "rules": [{"name": "again", "action": action}]}, restarted(3, counting=1))
+    job_set = a_failing_set(
+        {"maxRestarts": 2, "rules": [{"name": "again", "action": action}]}, restarted(3, counting=1)
+    )
     found = outcome(job_set, a_job(job_set, end="Failed"))
     assert (found.status.restarts, found.status.restarts_count_towards_max) == (4, counting)
     assert said(found.status.conditions) == {"RestartingJobSet": ("True", "FailurePolicy_again")}
@@ -154,7 +156,7 @@ def test_a_restart_is_counted_and_told(action: str, counting: int, reason: str) 
     ],
 )
 def test_restarts_end_where_there_were_enough(policy: dict[str, Any], ends: bool) -> None:
-    job_set = a_set(policy, restarted(5, counting=2))
+    job_set = a_failing_set(policy, restarted(5, counting=2))
     found = outcome(job_set, a_job(job_set, end="Failed"))
     assert (found.status.terminal_state == "Failed") is ends
     if ends:
@@ -164,9 +166,9 @@ def test_restarts_end_where_there_were_enough(policy: dict[str, Any], ends: bool
 
 
 def test_a_job_set_that_fails_is_not_restarting_any_more() -> None:
-    job_set = a_set({"maxRestarts": 1})
+    job_set = a_failing_set({"maxRestarts": 1})
     restarting = outcome(job_set, a_job(job_set, end="Failed"))
-    again = a_set({"maxRestarts": 1}, restarting.status)
+    again = a_failing_set({"maxRestarts": 1}, restarting.status)
     found = outcome(again, a_job(again, end="Failed"))
     assert said(found.status.conditions) == {
         "RestartingJobSet": ("False", "JobSetFailed"),
@@ -176,7 +178,7 @@ def test_a_job_set_that_fails_is_not_restarting_any_more() -> None:
 
 @pytest.mark.parametrize(("action", "counting"), [("RestartJob", [0, 1]), ("RestartJobAndIgnoreMaxRestarts", [])])
 def test_one_job_is_restarted_alone(action: str, counting: list[int]) -> None:
-    job_set = a_set({"maxRestarts": 1, "rules": [{"name": "one", "action": action}]})
+    job_set = a_failing_set({"maxRestarts": 1, "rules": [{"name": "one", "action": action}]})
     found = outcome(job_set, a_job(job_set, "workers", 1, end="Failed"), single=True)
     workers, leader = found.status.replicated_jobs_status
     assert (workers.job_restarts, workers.job_restarts_count_towards_max) == ([0, 1], counting)
@@ -189,14 +191,14 @@ def test_one_job_is_restarted_alone(action: str, counting: list[int]) -> None:
 def test_restarts_of_single_jobs_count_with_those_of_the_whole(action: str) -> None:
     statuses = [a_status("workers", job_restarts=[1, 1], job_restarts_count_towards_max=[1, 1]), a_status("leader")]
     status = restarted(1, replicated_jobs_status=statuses)
-    job_set = a_set({"maxRestarts": 3, "rules": [{"name": "one", "action": action}]}, status)
+    job_set = a_failing_set({"maxRestarts": 3, "rules": [{"name": "one", "action": action}]}, status)
     found = outcome(job_set, a_job(job_set, "workers", 1, end="Failed"), single=True)
     assert said(found.status.conditions) == {"Failed": ("True", "ReachedMaxRestarts")}
 
 
 @pytest.mark.parametrize("action", ["RestartJob", "RestartJobAndIgnoreMaxRestarts"])
 def test_what_is_not_enabled_is_refused_and_not_replaced_by_something_else(action: str) -> None:
-    job_set = a_set({"maxRestarts": 1, "rules": [{"name": "one", "action": action}]})
+    job_set = a_failing_set({"maxRestarts": 1, "rules": [{"name": "one", "action": action}]})
     with pytest.raises(TerminalError, match=f"rule one of spec.failurePolicy asks for {action}, which is not enabled"):
         outcome(job_set, a_job(job_set, end="Failed"))
 

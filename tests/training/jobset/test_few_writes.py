@@ -6,9 +6,9 @@ from shoal.api.batch import JOBS
 from shoal.api.jobset import JOB_SETS, names
 from shoal.cluster.controllers.jobs import add_jobs
 from shoal.training.jobset import JobSetSettings, add_everything
-from tests.support.at_rest import at_rest
-from tests.support.faults import behind
-from tests.support.in_process_cluster import errors_of, writes_of
+from tests.support.clusters.faults import behind
+from tests.support.clusters.in_process import errors_of, writes_of
+from tests.support.waiting.at_rest import at_rest
 from tests.training.jobset.conftest import JobSetWorld
 
 

@@ -15,9 +15,9 @@ from shoal.cluster.controllers.jobs import add_jobs
 from shoal.kube import Manager, NotLeading, running
 from shoal.kube.transport import Request, Response, Stream, Transport, WebSocket
 from shoal.training.jobset import JobSetSettings, add_everything
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import errors_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import errors_of
+from tests.support.waiting.at_rest import at_rest
 from tests.training.jobset.builders import a_pod_template, a_replicated_job
 from tests.training.jobset.conftest import JobSetWorld
 

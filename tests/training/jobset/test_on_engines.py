@@ -12,11 +12,11 @@ from shoal.api.core import SERVICES
 from shoal.api.jobset import names
 from shoal.kube import Client, Manager, Settings, running
 from shoal.training.jobset import JobSetSettings, add_everything
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import client_to, install, transport_to
-from tests.support.engines import Engine
-from tests.support.in_process_cluster import Cluster, writes_of
-from tests.support.kube_fixture import namespace_for
+from tests.support.clusters.client import client_to, install, transport_to
+from tests.support.clusters.engines import Engine
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.clusters.real import namespace_for
+from tests.support.waiting.at_rest import at_rest
 from tests.training.jobset.builders import a_pod_template, a_replicated_job
 from tests.training.jobset.conftest import JobSetWorld
 

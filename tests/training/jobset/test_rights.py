@@ -5,7 +5,7 @@ from __future__ import annotations
 from shoal.api.core import PERSISTENT_VOLUME_CLAIMS
 from shoal.kube import Manager
 from shoal.training.jobset.rbac import RULES
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
 from tests.training.jobset.builders import a_pod_template, a_replicated_job
 from tests.training.jobset.conftest import JobSetWorld
 

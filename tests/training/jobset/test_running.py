@@ -10,9 +10,9 @@ from shoal.api.batch import JOBS
 from shoal.api.core import PERSISTENT_VOLUME_CLAIMS, PODS, SERVICES
 from shoal.api.jobset import JOB_SETS, names
 from shoal.training.jobset import JobSetSettings
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import errors_of, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import errors_of, writes_of
+from tests.support.waiting.at_rest import at_rest
 from tests.training.jobset.builders import a_pod_template, a_replicated_job
 from tests.training.jobset.conftest import JobSetWorld
 

@@ -11,8 +11,8 @@ import pytest
 from shoal.api.meta import PartialObject, format_micro_time, now
 from shoal.kube.leases import LEASES, Lease
 from shoal.training.jobset.upstream import CONFIGURATIONS, LEASE, WEBHOOKS, reason_to_stand_by
-from tests.support.at_rest import at_rest
-from tests.support.in_process_cluster import writes_of
+from tests.support.clusters.in_process import writes_of
+from tests.support.waiting.at_rest import at_rest
 from tests.training.jobset.builders import NOW
 from tests.training.jobset.conftest import JobSetWorld
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 
 from shoal.cluster.kubernetes import RealKubernetes, Refused
 from shoal.training.patches import strategic_merge
-from tests.support.kube_fixture import namespace_for
-from tests.support.kubectl import Kubectl
+from tests.support.clusters.real import namespace_for
+from tests.support.programs.kubectl import Kubectl
 from tests.training.patches.pods import template_patches, templates
 
 STRATEGIC = "application/strategic-merge-patch+json"

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.api.trainer import RuntimePatch, RuntimeTemplate
 from shoal.training.patches import patched_template
-
-
-def a_job(name: str, **pod_spec: Any) -> dict[str, Any]:
-    return {"name": name, "template": {"spec": {"template": {"spec": pod_spec}}}}
+from tests.training.builders import a_job_patch, a_patch
 
 
 def a_template(*jobs: dict[str, Any], **metadata: Any) -> RuntimeTemplate:
@@ -24,11 +21,8 @@ def a_template(*jobs: dict[str, Any], **metadata: Any) -> RuntimeTemplate:
     return msgspec.convert(body, RuntimeTemplate)
 
 
-def a_patch(*jobs: dict[str, Any], manager: str = "acme.io/a", **metadata: Any) -> RuntimePatch:
-    template: dict[str, Any] = {"spec": {"replicatedJobs": list(jobs)}} if jobs else {}
-    if metadata:
-        template["metadata"] = metadata
-    return msgspec.convert({"manager": manager, "trainingRuntimeSpec": {"template": template}}, RuntimePatch)
+def a_typed_patch(*jobs: dict[str, Any], **given: Any) -> RuntimePatch:
+    return msgspec.convert(a_patch(*jobs, **given), RuntimePatch)
 
 
 def pod_spec(template: RuntimeTemplate, name: str) -> dict[str, Any]:
@@ -37,8 +31,8 @@ def pod_spec(template: RuntimeTemplate, name: str) -> dict[str, Any]:
     return spec
 
 
-NODE = a_job("node", containers=[{"name": "node", "image": "i"}], nodeSelector={"zone": "a"})
-DATASET = a_job("dataset-initializer", containers=[{"name": "dataset-initializer", "image": "d"}])
+NODE = a_job_patch("node", containers=[{"name": "node", "image": "i"}], nodeSelector={"zone": "a"})
+DATASET = a_job_patch("dataset-initializer", containers=[{"name": "dataset-initializer", "image": "d"}])
 
 
 def test_without_patches_a_template_stays_itself() -> None:
@@ -48,10 +42,14 @@ def test_without_patches_a_template_stays_itself() -> None:
 
 def test_replicated_jobs_keep_the_runtimes_order() -> None:
     """A merge alone would put those first that the patch names."""
-    patched = patched_template(a_template(DATASET, NODE), [a_patch(a_job("node", serviceAccountName="s"))])
+    patched = patched_template(a_template(DATASET, NODE), [a_typed_patch(a_job_patch("node", serviceAccountName="s"))])
     both = patched_template(
         a_template(DATASET, NODE),
-        [a_patch(a_job("node", serviceAccountName="s"), a_job("dataset-initializer", serviceAccountName="t"))],
+        [
+            a_typed_patch(
+                a_job_patch("node", serviceAccountName="s"), a_job_patch("dataset-initializer", serviceAccountName="t")
+            )
+        ],
     )
     for found in (patched, both):
         assert [job["name"] for job in found.spec["replicatedJobs"]] == ["dataset-initializer", "node"]
@@ -59,8 +57,10 @@ def test_replicated_jobs_keep_the_runtimes_order() -> None:
 
 
 def test_a_later_patch_is_laid_over_an_earlier_one() -> None:
-    first = a_patch(a_job("node", nodeSelector={"zone": "b", "disk": "ssd"}), labels={"team": "x", "kept": "1"})
-    second = a_patch(a_job("node", nodeSelector={"zone": "c"}), manager="acme.io/b", labels={"team": "y"})
+    first = a_typed_patch(
+        a_job_patch("node", nodeSelector={"zone": "b", "disk": "ssd"}), labels={"team": "x", "kept": "1"}
+    )
+    second = a_typed_patch(a_job_patch("node", nodeSelector={"zone": "c"}), manager="acme.io/b", labels={"team": "y"})
     patched = patched_template(a_template(NODE), [first, second])
     assert pod_spec(patched, "node")["nodeSelector"] == {"zone": "c", "disk": "ssd"}
     assert patched.metadata is not None
@@ -69,7 +69,7 @@ def test_a_later_patch_is_laid_over_an_earlier_one() -> None:
 
 def test_labels_and_annotations_are_laid_over_the_runtimes_and_nothing_else_of_metadata() -> None:
     template = a_template(NODE, name="kept", labels={"a": "1", "b": "1"}, annotations={"c": "1"})
-    patched = patched_template(template, [a_patch(labels={"b": "2"}, annotations={"d": "2"}, name="other")])
+    patched = patched_template(template, [a_typed_patch(labels={"b": "2"}, annotations={"d": "2"}, name="other")])
     assert patched.metadata is not None
     assert (patched.metadata.name, patched.metadata.labels) == ("kept", {"a": "1", "b": "2"})
     assert patched.metadata.annotations == {"c": "1", "d": "2"}
@@ -77,8 +77,10 @@ def test_labels_and_annotations_are_laid_over_the_runtimes_and_nothing_else_of_m
 
 
 def test_what_a_patch_leaves_empty_takes_nothing_away() -> None:
-    runtime = a_template(a_job("node", tolerations=[{"key": "gpu"}], volumes=[{"name": "v"}]))
-    patch = a_patch({**a_job("node", tolerations=[], volumes=[{"name": "w", "emptyDir": {}}], affinity=None)})
+    runtime = a_template(a_job_patch("node", tolerations=[{"key": "gpu"}], volumes=[{"name": "v"}]))
+    patch = a_typed_patch(
+        {**a_job_patch("node", tolerations=[], volumes=[{"name": "w", "emptyDir": {}}], affinity=None)}
+    )
     found = pod_spec(patched_template(runtime, [patch]), "node")
     assert found == {
         "tolerations": [{"key": "gpu"}],
@@ -100,7 +102,10 @@ def test_a_patch_that_says_nothing_changes_nothing() -> None:
 
 
 def test_neither_the_runtime_nor_the_patch_is_changed() -> None:
-    template, patch = a_template(NODE), a_patch(a_job("node", containers=[{"name": "node", "env": [{"name": "A"}]}]))
+    template, patch = (
+        a_template(NODE),
+        a_typed_patch(a_job_patch("node", containers=[{"name": "node", "env": [{"name": "A"}]}])),
+    )
     before = copy.deepcopy((template, patch))
     patched_template(template, [patch])
     assert (template, patch) == before
@@ -114,9 +119,10 @@ job_lists = st.lists(st.sampled_from(JOBS), unique=True, max_size=4)
 def test_whatever_patches_name_the_jobs_are_the_runtimes_in_its_order(runtime: list[str], data: st.DataObject) -> None:
     named = data.draw(st.lists(st.permutations(runtime).flatmap(lambda order: st.just(list(order[:2]))), max_size=3))
     patches = [
-        a_patch(*(a_job(name, nodeSelector={"of": str(at)}) for name in names)) for at, names in enumerate(named)
+        a_typed_patch(*(a_job_patch(name, nodeSelector={"of": str(at)}) for name in names))
+        for at, names in enumerate(named)
     ]
-    patched = patched_template(a_template(*(a_job(name) for name in runtime)), patches)
+    patched = patched_template(a_template(*(a_job_patch(name) for name in runtime)), patches)
     assert [job["name"] for job in patched.spec["replicatedJobs"]] == runtime
     last = {name: str(at) for at, names in enumerate(named) for name in names}
     for name in runtime:

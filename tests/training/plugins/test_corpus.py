@@ -11,8 +11,8 @@ import yaml
 
 from shoal.api.trainer import TrainingRuntimeSpec, TrainJob
 from shoal.training.framework import Unbuildable
-from tests.support.corpus import CORPUS, needs_corpus
-from tests.training.framework.builders import UID, a_train_job, container_of, job_set_of, objects_of
+from tests.support.schemas.corpus import CORPUS, needs_corpus
+from tests.training.builders import UID, a_train_job, container_of, job_set_of, objects_of
 
 pytestmark = needs_corpus
 

@@ -12,7 +12,7 @@ import yaml
 from shoal.api.trainer import TrainJob
 from shoal.training.framework import Framework, Plugin
 from shoal.training.plugins import built_in
-from tests.training.framework.builders import a_runtime, a_train_job, env_of, info_of
+from tests.training.builders import a_runtime, a_train_job, env_of, info_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 

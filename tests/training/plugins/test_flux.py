@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from shoal.training.framework import Unbuildable
 from shoal.training.plugins.curve import certificate, z85
-from tests.training.framework.builders import (
+from tests.training.builders import (
     a_container,
     a_runtime,
     a_train_job,

@@ -13,7 +13,7 @@ from shoal.api.scheduling_run_ai import POD_GROUPS
 from shoal.api.trainer import TRAIN_JOBS
 from shoal.training.framework import Seen, Wanted
 from shoal.training.plugins import load_framework
-from tests.training.framework.builders import (
+from tests.training.builders import (
     UID,
     a_container,
     a_job,

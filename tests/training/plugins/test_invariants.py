@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.training.framework.builders import (
+from tests.training.builders import (
     a_container,
     a_job,
     a_runtime,

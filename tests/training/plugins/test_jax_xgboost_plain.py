@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.training.framework.builders import (
+from tests.training.builders import (
     INDEX,
     a_container,
     a_job,

@@ -12,7 +12,7 @@ from shoal.api.meta import Document
 from shoal.training.framework import Outcome, Wanted
 from shoal.training.plugins import load_framework
 from shoal.training.plugins.jobset import JobSets
-from tests.training.framework.builders import (
+from tests.training.builders import (
     a_container,
     a_job,
     a_runtime,

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from shoal.training.plugins import load_framework
-from tests.training.framework.builders import (
+from tests.training.builders import (
     a_container,
     a_job,
     a_runtime,

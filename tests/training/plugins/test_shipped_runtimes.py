@@ -9,7 +9,7 @@ import pytest
 
 from shoal.api.trainer import TrainingRuntimeSpec
 from shoal.training.runtimes import built_in_runtimes
-from tests.training.framework.builders import INDEX, a_train_job, job_set_of, objects_of
+from tests.training.builders import INDEX, a_train_job, job_set_of, objects_of
 
 STEP = "trainer.kubeflow.org/trainjob-ancestor-step"
 PORTS = [{"containerPort": 29500}]
@@ -30,7 +30,7 @@ def env(*pairs: tuple[str, Any]) -> list[dict[str, Any]]:
     return [{"name": name, "valueFrom" if value is INDEX else "value": value} for name, value in pairs]
 
 
-def a_job(name: str, pod: dict[str, Any], *, count: int = 1, step: str = "", **fields: Any) -> dict[str, Any]:
+def expected_job(name: str, pod: dict[str, Any], *, count: int = 1, step: str = "", **fields: Any) -> dict[str, Any]:
     template: dict[str, Any] = {"spec": {"parallelism": count, "completions": count, "template": {"spec": pod}}}
     if step:
         template["metadata"] = {"labels": {STEP: step}}
@@ -60,7 +60,7 @@ def test_torch() -> None:
         "metadata": {},
         "spec": {
             "suspend": False,
-            "replicatedJobs": [a_job("node", {"containers": [node]}, count=2, step="trainer")],
+            "replicatedJobs": [expected_job("node", {"containers": [node]}, count=2, step="trainer")],
         },
     }
 
@@ -68,7 +68,7 @@ def test_torch() -> None:
 def test_torch_without_a_trainer_is_the_runtime_itself() -> None:
     node = {"name": "node", "image": image_of("torch-distributed")}
     assert made("torch-distributed")["spec"]["replicatedJobs"] == [
-        a_job("node", {"containers": [node]}, step="trainer")
+        expected_job("node", {"containers": [node]}, step="trainer")
     ]
 
 
@@ -78,7 +78,7 @@ def test_jax() -> None:
     )
     node = {"name": "node", "image": image_of("jax-distributed"), "env": told, "ports": PORTS}
     [job] = made("jax-distributed", trainer={"numNodes": 3})["spec"]["replicatedJobs"]
-    assert job == a_job("node", {"containers": [node]}, count=3, step="trainer")
+    assert job == expected_job("node", {"containers": [node]}, count=3, step="trainer")
 
 
 def test_xgboost() -> None:
@@ -90,7 +90,7 @@ def test_xgboost() -> None:
     )
     node = {"name": "node", "image": image_of("xgboost-distributed"), "env": told, "ports": PORTS}
     [job] = made("xgboost-distributed", trainer={"numNodes": 2})["spec"]["replicatedJobs"]
-    assert job == a_job("node", {"containers": [node]}, count=2, step="trainer")
+    assert job == expected_job("node", {"containers": [node]}, count=2, step="trainer")
 
 
 @pytest.mark.parametrize("runtime", ["deepspeed-distributed", "mlx-distributed"])
@@ -143,8 +143,8 @@ def test_mpi(runtime: str) -> None:
             "network": {"publishNotReadyAddresses": True},
             "successPolicy": {"operator": "All", "targetReplicatedJobs": ["launcher"]},
             "replicatedJobs": [
-                a_job("node", {**pod, "containers": [worker], "volumes": [keys]}, count=2),
-                a_job(
+                expected_job("node", {**pod, "containers": [worker], "volumes": [keys]}, count=2),
+                expected_job(
                     "launcher",
                     {**pod, "containers": [launcher], "volumes": [keys, hosts]},
                     step="trainer",
@@ -179,7 +179,7 @@ def test_torchtune(runtime: str, model: str, source: str) -> None:
         "envFrom": [{"secretRef": {"name": "token"}}],
         "volumeMounts": mounts,
     }
-    assert dataset == a_job("dataset-initializer", {"containers": [fetch]}, step="dataset-initializer")
+    assert dataset == expected_job("dataset-initializer", {"containers": [fetch]}, step="dataset-initializer")
     [fetch_model] = model_job["template"]["spec"]["template"]["spec"]["containers"]
     assert fetch_model["env"] == env(("STORAGE_URI", source))
     assert node_job["dependsOn"] == [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.training.framework import Unbuildable
-from tests.training.framework.builders import (
+from tests.training.builders import (
     INDEX,
     a_container,
     a_job,

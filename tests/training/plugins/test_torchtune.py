@@ -8,7 +8,7 @@ import pytest
 
 from shoal.training.framework import Unbuildable
 from shoal.training.plugins.torchtune import model_of, recipe_and_suffix
-from tests.training.framework.builders import (
+from tests.training.builders import (
     INDEX,
     a_container,
     a_runtime,

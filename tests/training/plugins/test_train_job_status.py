@@ -8,7 +8,7 @@ import msgspec
 
 from shoal.training.framework import Framework
 from shoal.training.plugins import StatusServer, built_in
-from tests.training.framework.builders import (
+from tests.training.builders import (
     a_container,
     a_runtime,
     a_train_job,

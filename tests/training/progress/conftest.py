@@ -16,7 +16,6 @@ import pytest
 from shoal.api import trainer
 from shoal.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from shoal.api.trainer import TRAIN_JOBS
-from shoal.cli.processes.api import define
 from shoal.kube.admission.certs import SelfMade
 from shoal.kube.admission.rotation import Policy
 from shoal.kube.admission.stores import MemoryStore
@@ -24,8 +23,8 @@ from shoal.kube.transport import Request
 from shoal.training.framework import Unbuildable
 from shoal.training.plugins.train_job_status import audience, report_path
 from shoal.training.progress import ProgressServer
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, in_process_cluster
 
 
 class Reporter:
@@ -69,8 +68,7 @@ class Reporter:
 @pytest.fixture
 async def reporter(tmp_path: Path) -> AsyncIterator[Reporter]:
     """A server, a TrainJob ``demo``, and another namespace."""
-    async with in_process_cluster(tmp_path / "server") as cluster:
-        await define(cluster.client, trainer.DEFINITIONS)
+    async with in_process_cluster(tmp_path / "server", trainer.DEFINITIONS) as cluster:
         await cluster.make(NAMESPACES, {"metadata": {"name": "other"}})
         await cluster.make(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, "other")
         await cluster.make(TRAIN_JOBS, {"metadata": {"name": "demo"}, "spec": {"runtimeRef": {"name": "x"}}})

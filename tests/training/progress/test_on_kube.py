@@ -5,7 +5,7 @@ from __future__ import annotations
 from shoal.cluster.kubernetes import RealKubernetes
 from shoal.training.plugins.train_job_status import audience
 from shoal.training.progress.tokens import Tokens
-from tests.support.cluster_client import client_to
+from tests.support.clusters.client import client_to
 
 
 async def test_a_token_is_good_for_its_train_job_alone(kube: RealKubernetes, namespace: str) -> None:

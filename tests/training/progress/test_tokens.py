@@ -8,7 +8,7 @@ import pytest
 
 from shoal.kube import Client
 from shoal.training.progress.tokens import Tokens
-from tests.support.scripted import Answer, ScriptedTransport
+from tests.support.network.scripted import Answer, ScriptedTransport
 
 AUDIENCE = "trainer.kubeflow.org/v1alpha1/namespaces/team/trainjobs/demo/status"
 GOOD = {"authenticated": True, "user": {"username": "system:serviceaccount:team:default"}, "audiences": [AUDIENCE]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 from shoal.api import trainer
+from shoal.api.crd import CustomResource
 from shoal.api.trainer import CLUSTER_TRAINING_RUNTIMES, TRAIN_JOBS, ClusterTrainingRuntime, names
-from shoal.cli.processes.api import define
 from shoal.training.admission import runtime_problems, train_job_problems
 from shoal.training.runtimes import built_in_runtimes, chosen_runtimes
-from tests.support.corpus import CORPUS, needs_corpus
-from tests.support.in_process_cluster import Cluster, in_process_cluster
-from tests.training.admission.verdicts import a_train_job
+from tests.support.clusters.in_process import Cluster
+from tests.support.schemas.corpus import CORPUS, needs_corpus
+from tests.training.builders import a_train_job
 
 NAMES = [
     "deepspeed-distributed",
@@ -71,7 +71,9 @@ def test_a_runtime_passes_our_own_rules_although_nobody_asks(name: str) -> None:
 
 @each_runtime
 def test_a_job_of_two_nodes_may_ask_for_it(name: str) -> None:
-    train_job = a_train_job(name, trainer={"numNodes": 2, "command": ["train"], "env": [{"name": "A", "value": "b"}]})
+    train_job = a_train_job(
+        runtime=name, trainer={"numNodes": 2, "command": ["train"], "env": [{"name": "A", "value": "b"}]}
+    )
     assert train_job_problems(train_job, None, typed(name).spec) == []
 
 
@@ -79,7 +81,7 @@ def test_a_job_of_two_nodes_may_ask_for_it(name: str) -> None:
 def test_a_torchtune_runtime_fetches_and_tunes_its_model(name: str) -> None:
     source = {"storageUri": "hf://a/b"}
     train_job = a_train_job(
-        name, initializer={"dataset": source, "model": source}, trainer={"command": ["tune", "run"]}
+        runtime=name, initializer={"dataset": source, "model": source}, trainer={"command": ["tune", "run"]}
     )
     assert train_job_problems(train_job, None, typed(name).spec) == []
 
@@ -113,10 +115,9 @@ def test_an_unknown_name_is_answered_with_those_that_there_are() -> None:
 
 
 @pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with in_process_cluster(tmp_path) as cluster:
-        await define(cluster.client, trainer.DEFINITIONS)
-        yield cluster
+def kinds() -> Sequence[CustomResource]:
+    """Trainer's kinds."""
+    return trainer.DEFINITIONS
 
 
 async def test_a_server_takes_all_of_them_and_drops_nothing(cluster: Cluster) -> None:

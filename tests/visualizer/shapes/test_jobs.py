@@ -10,7 +10,7 @@ import pytest
 
 from shoal.api.visualizer import Amounts, JobView, TaskStatus
 from shoal.visualizer.shapes.jobs import TaskEncoder, encoded_head, job_status
-from tests.visualizer.builders import GIB, a_job, a_task
+from tests.visualizer.builders import GIB, a_job_view, a_task_view
 
 S = TaskStatus
 STATES: dict[str, tuple[list[TaskStatus], str]] = {
@@ -33,7 +33,7 @@ STATES: dict[str, tuple[list[TaskStatus], str]] = {
 
 @pytest.mark.parametrize(("tasks", "expected"), STATES.values(), ids=STATES)
 def test_a_job_is_in_one_of_four_states(tasks: list[TaskStatus], expected: str) -> None:
-    assert job_status(a_job("j", *(a_task(f"p{i}", status) for i, status in enumerate(tasks)))) == expected
+    assert job_status(a_job_view("j", *(a_task_view(f"p{i}", status) for i, status in enumerate(tasks)))) == expected
 
 
 def shown(job: JobView) -> Any:
@@ -42,10 +42,10 @@ def shown(job: JobView) -> Any:
 
 def test_a_job_is_shown_with_its_pods_and_why_it_waits() -> None:
     asked = Amounts(milli_cpu=2_000, memory=4 * GIB, gpus=0.5)
-    job = a_job(
+    job = a_job_view(
         "train",
-        a_task("train-0", S.RUNNING, node="node-1", requested=asked, gpu_groups=("g-1",)),
-        a_task("train-1", S.PENDING, requested=asked),
+        a_task_view("train-0", S.RUNNING, node="node-1", requested=asked, gpu_groups=("g-1",)),
+        a_task_view("train-1", S.PENDING, requested=asked),
         priority=75,
         preemptible=False,
         waits="2 nodes have no GPU left",
@@ -85,7 +85,7 @@ def test_a_job_is_shown_with_its_pods_and_why_it_waits() -> None:
 
 
 def test_a_job_without_pods_has_an_empty_list_of_them() -> None:
-    assert shown(a_job("empty"))["tasks"] == []
+    assert shown(a_job_view("empty"))["tasks"] == []
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_a_job_without_pods_has_an_empty_list_of_them() -> None:
     ids=["another zone", "no zone"],
 )
 def test_times_are_whole_seconds_in_utc(created: datetime) -> None:
-    assert shown(a_job("j", created=created))["createTime"] == "2026-03-01T12:00:00Z"
+    assert shown(a_job_view("j", created=created))["createTime"] == "2026-03-01T12:00:00Z"
 
 
 def test_pods_that_ask_for_different_things_are_told_apart() -> None:
-    tasks = (a_task("a", requested=Amounts(gpus=1)), a_task("b", requested=Amounts(gpus=2)))
-    assert [task["requested"]["gpu"] for task in shown(a_job("j", *tasks))["tasks"]] == [1, 2]
+    tasks = (a_task_view("a", requested=Amounts(gpus=1)), a_task_view("b", requested=Amounts(gpus=2)))
+    assert [task["requested"]["gpu"] for task in shown(a_job_view("j", *tasks))["tasks"]] == [1, 2]

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from shoal.api.visualizer import Amounts, NodeView, TaskStatus
 from shoal.visualizer.shapes.nodes import node_shape
 from shoal.visualizer.shapes.summary import job_counts, node_sums, summary_shape
-from tests.visualizer.builders import a_job, a_node, a_task, alone
+from tests.visualizer.builders import a_job_view, a_node_view, a_task_view, alone
 
 
 def shown(node: NodeView) -> Any:
@@ -27,7 +27,7 @@ def test_a_node_has_all_fields_of_the_author_s_sample_and_both_spellings() -> No
         "gpuSlots": [],
     }
     node = shown(
-        a_node(
+        a_node_view(
             "desktop-worker",
             allocatable=Amounts(milli_cpu=28_000, memory=33_557_352_448),
             used=Amounts(milli_cpu=500, memory=1_335_885_824),
@@ -42,12 +42,12 @@ def test_a_node_has_all_fields_of_the_author_s_sample_and_both_spellings() -> No
 
 
 def test_a_node_that_is_not_ready_says_so() -> None:
-    assert shown(a_node(ready=False))["status"] == "NotReady"
+    assert shown(a_node_view(ready=False))["status"] == "NotReady"
 
 
 def test_a_node_s_devices_model_and_extended_resources_are_shown() -> None:
     node = shown(
-        a_node(
+        a_node_view(
             gpus=1,
             gpu_model="NVIDIA-H100",
             whole_gpus=(alone("train-0"),),
@@ -70,7 +70,7 @@ def test_a_node_s_devices_model_and_extended_resources_are_shown() -> None:
 
 
 def test_fractions_are_added_before_they_are_rounded() -> None:
-    nodes = [a_node(f"n{i}", gpus=2, used=Amounts(gpus=0.4), ready=i > 0) for i in range(5)]
+    nodes = [a_node_view(f"n{i}", gpus=2, used=Amounts(gpus=0.4), ready=i > 0) for i in range(5)]
     counts = {"Running": 1, "Pending": 2}
     summary = msgspec.to_builtins(summary_shape(node_sums(nodes), 7, counts))
     assert summary == {
@@ -98,7 +98,7 @@ def test_an_empty_cluster_is_all_zeroes() -> None:
 
 
 def test_jobs_are_counted_by_their_state() -> None:
-    jobs = [a_job("a", a_task("p")), a_job("b", a_task("p", TaskStatus.PENDING)), a_job("c")]
+    jobs = [a_job_view("a", a_task_view("p")), a_job_view("b", a_task_view("p", TaskStatus.PENDING)), a_job_view("c")]
     assert job_counts({job.uid: job for job in jobs}) == {"Running": 1, "Pending": 2}
 
 
@@ -108,9 +108,9 @@ clusters = some.dictionaries(some.sampled_from("abcdef"), statuses)
 
 @given(before=clusters, after=clusters)
 def test_counting_on_is_the_same_as_counting_anew(before: dict[str, TaskStatus], after: dict[str, TaskStatus]) -> None:
-    old = {name: a_job(name, a_task("p", status)) for name, status in before.items()}
+    old = {name: a_job_view(name, a_task_view("p", status)) for name, status in before.items()}
     new = {
-        name: old[name] if before.get(name) is status else a_job(name, a_task("p", status))
+        name: old[name] if before.get(name) is status else a_job_view(name, a_task_view("p", status))
         for name, status in after.items()
     }
     assert job_counts(new, old, job_counts(old)) == job_counts(new)

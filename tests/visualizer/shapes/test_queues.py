@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from shoal.api.visualizer import UNLIMITED, Amounts, Bounds, QueueView, Weights
 from shoal.visualizer.shapes.queues import encoded_tree, queue_shape
-from tests.visualizer.builders import a_queue
+from tests.visualizer.builders import a_queue_view
 
 
 def shown(queue: QueueView) -> Any:
@@ -32,7 +32,7 @@ def outline(branches: Any) -> dict[str, Any]:
 
 
 def test_a_queue_is_shown_with_what_it_is_due_what_it_has_and_what_it_lacks() -> None:
-    queue = a_queue(
+    queue = a_queue_view(
         "team-a",
         "research",
         display_name="Team A",
@@ -67,15 +67,15 @@ def test_a_queue_is_shown_with_what_it_is_due_what_it_has_and_what_it_lacks() ->
 
 
 def test_a_queue_without_a_display_name_has_its_own() -> None:
-    assert shown(a_queue("team-a"))["name"] == "team-a"
+    assert shown(a_queue_view("team-a"))["name"] == "team-a"
 
 
 def test_three_levels_are_one_tree_with_links_by_the_names_of_objects() -> None:
     shown_tree = tree(
-        a_queue("team-b", "research", display_name="A first"),
-        a_queue("org"),
-        a_queue("team-a", "research", display_name="Z last"),
-        a_queue("research", "org", display_name="Research"),
+        a_queue_view("team-b", "research", display_name="A first"),
+        a_queue_view("org"),
+        a_queue_view("team-a", "research", display_name="Z last"),
+        a_queue_view("research", "org", display_name="Research"),
     )
     assert outline(shown_tree) == {"org": {"research": {"team-a": {}, "team-b": {}}}}
     (org,) = shown_tree
@@ -85,12 +85,15 @@ def test_three_levels_are_one_tree_with_links_by_the_names_of_objects() -> None:
 
 TREES: dict[str, tuple[list[QueueView], dict[str, Any]]] = {
     "none": ([], {}),
-    "roots by name": ([a_queue("b"), a_queue("a")], {"a": {}, "b": {}}),
-    "a parent that is not there": ([a_queue("b", "gone"), a_queue("a")], {"a": {}, "b": {}}),
-    "its own parent": ([a_queue("a", "a")], {"a": {}}),
-    "two in a circle": ([a_queue("b", "a"), a_queue("a", "b"), a_queue("c", "b")], {"a": {"b": {"c": {}}}}),
+    "roots by name": ([a_queue_view("b"), a_queue_view("a")], {"a": {}, "b": {}}),
+    "a parent that is not there": ([a_queue_view("b", "gone"), a_queue_view("a")], {"a": {}, "b": {}}),
+    "its own parent": ([a_queue_view("a", "a")], {"a": {}}),
+    "two in a circle": (
+        [a_queue_view("b", "a"), a_queue_view("a", "b"), a_queue_view("c", "b")],
+        {"a": {"b": {"c": {}}}},
+    ),
     "two circles": (
-        [a_queue("b", "a"), a_queue("a", "b"), a_queue("d", "c"), a_queue("c", "d")],
+        [a_queue_view("b", "a"), a_queue_view("a", "b"), a_queue_view("d", "c"), a_queue_view("c", "d")],
         {"a": {"b": {}}, "c": {"d": {}}},
     ),
 }
@@ -103,7 +106,7 @@ def test_every_queue_is_in_the_tree(queues: list[QueueView], expected: dict[str,
 
 
 def test_a_tree_may_be_deeper_than_python_goes() -> None:
-    chain = [a_queue(f"q{level:05}", f"q{level - 1:05}" if level else "") for level in range(5_000)]
+    chain = [a_queue_view(f"q{level:05}", f"q{level - 1:05}" if level else "") for level in range(5_000)]
     encoded = tree_bytes(*chain)
     assert encoded.count(b'"metadataName"') == 5_000
     assert encoded.endswith(b"]}" * 5_000 + b"]")
@@ -114,8 +117,8 @@ def test_each_queue_is_in_the_tree_once_whatever_parents_they_name(parents: dict
     def walk(branches: Any) -> list[str]:
         return [name for queue in branches for name in [queue["metadataName"], *walk(queue["children"])]]
 
-    branches = tree(*(a_queue(name, parent) for name, parent in parents.items()))
+    branches = tree(*(a_queue_view(name, parent) for name, parent in parents.items()))
     assert sorted(walk(branches)) == sorted(parents)
     names = [queue["metadataName"] for queue in branches]
-    assert tree(*(a_queue(name, parents[name]) for name in sorted(parents, reverse=True))) == branches
+    assert tree(*(a_queue_view(name, parents[name]) for name in sorted(parents, reverse=True))) == branches
     assert set(names) >= {name for name, parent in parents.items() if parent not in parents}

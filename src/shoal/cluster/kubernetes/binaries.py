@@ -75,7 +75,7 @@ def _usual_places(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _cache(environment: Mapping[str, str]) -> Path:
-    """The cache that tests/support/kube_binaries.py fills."""
+    """The cache that tests/support/programs/kube_binaries.py fills."""
     if chosen := environment.get("SHOAL_CACHE"):
         return Path(chosen)
     return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shoal"

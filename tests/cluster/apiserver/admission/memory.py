@@ -16,6 +16,7 @@ from shoal.cluster.apiserver.refusals import Refused
 from shoal.cluster.apiserver.schema import Schema
 from shoal.kube.admission.wire import Operation
 from shoal.kube.errors import Status
+from tests.support.builders.pods import pod_manifest
 
 ANN = User(name="ann", uid="7", groups=("system:authenticated",))
 
@@ -101,9 +102,9 @@ def a_container(name: str = "c", **more: Any) -> dict[str, Any]:
     return {"name": name, "image": "i", "resources": {}, **more}
 
 
-def a_pod(name: str = "p", **spec: Any) -> Object:
-    metadata = {"name": name, "namespace": "team"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [a_container()], **spec}}
+def a_team_pod(name: str = "p", **given: Any) -> Object:
+    pod = pod_manifest(name, namespace="team", **{"containers": [a_container()], **given})
+    return {"apiVersion": "v1", "kind": "Pod", **pod}
 
 
 def asking(requests: dict[str, str] | None = None, limits: dict[str, str] | None = None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests.cluster.apiserver.admission.memory import (
     POD,
     Memory,
     a_container,
-    a_pod,
+    a_team_pod,
     asking,
     creating,
     refusal_of,
@@ -36,7 +36,7 @@ def ranger(*limits: Any) -> LimitRanger:
 
 
 async def test_containers_get_the_defaults_of_their_namespace() -> None:
-    pod = a_pod(
+    pod = a_team_pod(
         containers=[a_container("c"), a_container("d", **asking({"cpu": "300m"}))], initContainers=[a_container("e")]
     )
     plugin = ranger(RANGE)
@@ -110,7 +110,7 @@ async def test_containers_get_the_defaults_of_their_namespace() -> None:
     ],
 )
 async def test_a_pod_outside_a_range_is_refused(limits: Any, container: Any, problem: str) -> None:
-    doing = ranger(*limits).validate(creating(POD, a_pod(containers=[a_container(**container)])))
+    doing = ranger(*limits).validate(creating(POD, a_team_pod(containers=[a_container(**container)])))
     if not problem:
         await doing
     else:
@@ -131,7 +131,7 @@ async def test_a_pod_outside_a_range_is_refused(limits: Any, container: Any, pro
     ],
 )
 async def test_a_pod_is_measured_as_a_whole(init: Any, limit: str, problem: str) -> None:
-    pod = a_pod(containers=[a_container(**asking({"cpu": "1"}, {"cpu": "1"}))], initContainers=init)
+    pod = a_team_pod(containers=[a_container(**asking({"cpu": "1"}, {"cpu": "1"}))], initContainers=init)
     doing = ranger({"type": "Pod", "max": {"cpu": limit}}).validate(creating(POD, pod))
     if not problem:
         await doing
@@ -141,9 +141,9 @@ async def test_a_pod_is_measured_as_a_whole(init: Any, limit: str, problem: str)
 
 async def test_an_update_of_a_pod_is_not_measured_but_a_resize_is() -> None:
     plugin = ranger({"type": "Container", "max": {"cpu": "1"}})
-    big = a_pod(containers=[a_container(**asking({"cpu": "2"}, {"cpu": "2"}))])
-    await plugin.validate(updating(POD, big, a_pod()))
-    status = await refusal_of(plugin.validate(updating(POD, big, a_pod(), subresource="resize")))
+    big = a_team_pod(containers=[a_container(**asking({"cpu": "2"}, {"cpu": "2"}))])
+    await plugin.validate(updating(POD, big, a_team_pod()))
+    status = await refusal_of(plugin.validate(updating(POD, big, a_team_pod(), subresource="resize")))
     assert "but limit is 2" in status.message
 
 

@@ -19,7 +19,7 @@ from tests.cluster.apiserver.admission.memory import (
     PRIORITY_CLASS,
     Memory,
     a_container,
-    a_pod,
+    a_team_pod,
     an_account,
     creating,
     refusal_of,
@@ -34,7 +34,7 @@ def accounts(*objects: Any) -> ServiceAccounts:
 
 
 async def test_a_pod_gets_the_default_account_and_its_token() -> None:
-    pod = a_pod(initContainers=[a_container("i")])
+    pod = a_team_pod(initContainers=[a_container("i")])
     await accounts(an_account()).mutate(creating(POD, pod))
     spec = pod["spec"]
     assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
@@ -60,7 +60,7 @@ async def test_a_pod_gets_the_default_account_and_its_token() -> None:
 
 
 async def test_a_token_is_mounted_once_however_often_admission_runs() -> None:
-    pod = a_pod()
+    pod = a_team_pod()
     plugin = accounts(an_account())
     await plugin.mutate(creating(POD, pod))
     once = copy.deepcopy(pod)
@@ -83,14 +83,14 @@ async def test_a_token_is_mounted_once_however_often_admission_runs() -> None:
     ],
 )
 async def test_a_token_is_mounted_unless_somebody_says_no(account: Any, spec: Any, mounts: bool) -> None:
-    pod = a_pod(**copy.deepcopy(spec))
+    pod = a_team_pod(**copy.deepcopy(spec))
     await accounts(an_account(**account)).mutate(creating(POD, pod))
     assert ("volumes" in pod["spec"]) is mounts
 
 
 async def test_pull_secrets_are_the_accounts_unless_the_pod_has_some() -> None:
     plugin = accounts(an_account(imagePullSecrets=[{"name": "a"}, {"name": "b"}]))
-    without, with_some = a_pod(), a_pod(imagePullSecrets=[{"name": "own"}])
+    without, with_some = a_team_pod(), a_team_pod(imagePullSecrets=[{"name": "own"}])
     await plugin.mutate(creating(POD, without))
     await plugin.mutate(creating(POD, with_some))
     assert without["spec"]["imagePullSecrets"] == [{"name": "a"}, {"name": "b"}]
@@ -99,7 +99,7 @@ async def test_pull_secrets_are_the_accounts_unless_the_pod_has_some() -> None:
 
 @pytest.mark.parametrize("name", ["zz", "default"])
 async def test_an_account_that_is_not_there_is_refused(name: str) -> None:
-    status = await refusal_of(accounts().mutate(creating(POD, a_pod(serviceAccountName=name))))
+    status = await refusal_of(accounts().mutate(creating(POD, a_team_pod(serviceAccountName=name))))
     assert status.code == 403
     assert status.message == (
         f'pods "p" is forbidden: error looking up service account team/{name}: serviceaccount "{name}" not found'
@@ -143,7 +143,7 @@ async def test_an_account_that_is_not_there_is_refused(name: str) -> None:
 async def test_an_account_may_keep_its_pods_to_its_secrets(spec: Any, problem: str) -> None:
     storage, account = an_account(secrets=[{"name": "known"}])
     account["metadata"]["annotations"] = {"kubernetes.io/enforce-mountable-secrets": "true"}
-    doing = accounts((storage, account)).mutate(creating(POD, a_pod(**copy.deepcopy(spec))))
+    doing = accounts((storage, account)).mutate(creating(POD, a_team_pod(**copy.deepcopy(spec))))
     if not problem:
         await doing
     else:
@@ -151,7 +151,7 @@ async def test_an_account_may_keep_its_pods_to_its_secrets(spec: Any, problem: s
 
 
 async def test_a_mirror_pod_has_no_account() -> None:
-    pod = a_pod()
+    pod = a_team_pod()
     pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     await accounts().mutate(creating(POD, pod))
     assert "serviceAccountName" not in pod["spec"]
@@ -180,7 +180,7 @@ USUAL = ("priorityclasses.scheduling.k8s.io", {"metadata": {"name": "usual"}, "v
     ],
 )
 async def test_a_pods_priority_is_its_classs(classes: Any, spec: Any, result: Any) -> None:
-    pod = a_pod(**spec)
+    pod = a_team_pod(**spec)
     await Priority(Memory(*classes)).mutate(creating(POD, pod))
     got = pod["spec"]
     assert (got.get("priorityClassName"), got["priority"], got.get("preemptionPolicy")) == result
@@ -205,12 +205,12 @@ async def test_a_pods_priority_is_its_classs(classes: Any, spec: Any, result: An
     ],
 )
 async def test_a_priority_cannot_be_chosen(spec: Any, problem: str) -> None:
-    status = await refusal_of(Priority(Memory()).mutate(creating(POD, a_pod(**spec))))
+    status = await refusal_of(Priority(Memory()).mutate(creating(POD, a_team_pod(**spec))))
     assert status.message == f'pods "p" is forbidden: {problem}'
 
 
 async def test_an_update_keeps_the_priority() -> None:
-    new, old = a_pod(), a_pod(priority=7, preemptionPolicy="Never")
+    new, old = a_team_pod(), a_team_pod(priority=7, preemptionPolicy="Never")
     await Priority(Memory()).mutate(updating(POD, new, old))
     assert (new["spec"]["priority"], new["spec"]["preemptionPolicy"]) == (7, "Never")
 
@@ -244,7 +244,7 @@ NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unr
     ],
 )
 async def test_a_pod_stays_five_minutes_on_a_lost_node(held: Any, added: list[str]) -> None:
-    pod = a_pod(tolerations=copy.deepcopy(held))
+    pod = a_team_pod(tolerations=copy.deepcopy(held))
     await DefaultTolerationSeconds().mutate(creating(POD, pod))
     assert pod["spec"]["tolerations"] == held + [a_toleration(key) for key in added]
 
@@ -268,7 +268,7 @@ RUNTIME = (
 
 
 async def test_a_runtime_class_brings_its_overhead_and_its_nodes() -> None:
-    pod = a_pod(runtimeClassName="kata", nodeSelector={"a": "b"})
+    pod = a_team_pod(runtimeClassName="kata", nodeSelector={"a": "b"})
     plugin = RuntimeClasses(Memory(RUNTIME))
     for _ in range(2):
         await plugin.mutate(creating(POD, pod))
@@ -300,7 +300,7 @@ async def test_a_runtime_class_brings_its_overhead_and_its_nodes() -> None:
     ],
 )
 async def test_a_pod_cannot_contradict_its_runtime_class(spec: Any, problem: str) -> None:
-    plugin, request = RuntimeClasses(Memory(RUNTIME)), creating(POD, a_pod(**spec))
+    plugin, request = RuntimeClasses(Memory(RUNTIME)), creating(POD, a_team_pod(**spec))
 
     async def admit() -> None:
         await plugin.mutate(request)
@@ -327,7 +327,7 @@ def topology() -> PodTopologyLabels:
 
 
 async def test_a_pod_that_is_made_on_a_node_is_labelled_with_its_zone_and_region() -> None:
-    pod = a_pod(nodeName="n")
+    pod = a_team_pod(nodeName="n")
     pod["metadata"]["labels"] = {"app": "x", ZONE: "elsewhere"}
     await topology().mutate(creating(POD, pod))
     assert pod["metadata"]["labels"] == {"app": "x", ZONE: "a", REGION: "r"}
@@ -339,7 +339,9 @@ async def test_a_binding_hands_the_zone_of_its_node_on() -> None:
     assert binding["metadata"]["labels"] == {ZONE: "a", REGION: "r"}
 
 
-@pytest.mark.parametrize("pod", [a_pod(), a_pod(nodeName="unknown")], ids=["on no node", "on an unknown node"])
+@pytest.mark.parametrize(
+    "pod", [a_team_pod(), a_team_pod(nodeName="unknown")], ids=["on no node", "on an unknown node"]
+)
 async def test_a_pod_without_a_known_node_gets_no_labels(pod: Any) -> None:
     await topology().mutate(creating(POD, pod))
     assert "labels" not in pod["metadata"]

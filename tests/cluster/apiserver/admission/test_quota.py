@@ -25,7 +25,7 @@ from tests.cluster.apiserver.admission.memory import (
     Memory,
     a_container,
     a_kind,
-    a_pod,
+    a_team_pod,
     asking,
     creating,
     refusal_of,
@@ -55,7 +55,7 @@ def used(state: Memory, name: str = "q") -> dict[str, str]:
 
 
 def a_pod_asking(requests: dict[str, str], limits: dict[str, str] | None = None, **spec: Any) -> Object:
-    return a_pod(containers=[a_container(**asking(requests, limits))], **spec)
+    return a_team_pod(containers=[a_container(**asking(requests, limits))], **spec)
 
 
 def a_service(**spec: Any) -> Object:
@@ -72,7 +72,7 @@ TWO_PORTS = [{"port": 1}, {"port": 2, "nodePort": 30000}]
 @pytest.mark.parametrize(
     ("kind", "value", "charged"),
     [
-        pytest.param(POD, a_pod(), {"pods": "1", "count/pods": "1"}, id="pods"),
+        pytest.param(POD, a_team_pod(), {"pods": "1", "count/pods": "1"}, id="pods"),
         pytest.param(
             POD,
             a_pod_asking({"cpu": "100m", "memory": "1Gi"}, {"cpu": "1", "memory": "2Gi"}),
@@ -109,7 +109,7 @@ TWO_PORTS = [{"port": 1}, {"port": 2, "nodePort": 30000}]
         ),
         pytest.param(
             POD,
-            a_pod(
+            a_team_pod(
                 containers=[a_container(**asking({"cpu": "1"})), a_container("d", **asking({"cpu": "2"}))],
                 initContainers=[a_container("i", **asking({"cpu": "4"}))],
             ),
@@ -117,7 +117,10 @@ TWO_PORTS = [{"port": 1}, {"port": 2, "nodePort": 30000}]
             id="an init container that needs most",
         ),
         pytest.param(
-            POD, a_pod(resources={"requests": {"cpu": "5"}}), {"requests.cpu": "5"}, id="resources of the whole pod"
+            POD,
+            a_team_pod(resources={"requests": {"cpu": "5"}}),
+            {"requests.cpu": "5"},
+            id="resources of the whole pod",
         ),
         pytest.param(SERVICE, a_service(ports=TWO_PORTS), {"services": "1", "count/services": "1"}, id="services"),
         pytest.param(
@@ -188,7 +191,7 @@ async def test_what_is_too_much_is_refused_with_all_that_is_exceeded() -> None:
 
 async def test_what_a_quota_limits_must_be_said() -> None:
     state = Memory(a_quota({"requests.cpu": "1", "limits.memory": "1Gi", "requests.nvidia.com/gpu": "1"}))
-    pod = a_pod(containers=[a_container("c"), a_container("b", **asking({"cpu": "1"}))])
+    pod = a_team_pod(containers=[a_container("c"), a_container("b", **asking({"cpu": "1"}))])
     status = await refusal_of(ResourceQuota(state).validate(creating(POD, pod)))
     assert status.message == (
         'pods "p" is forbidden: failed quota: q: must specify limits.memory for: b,c; requests.cpu for: c'
@@ -205,14 +208,14 @@ async def test_a_quota_that_nobody_counted_yet_lets_nothing_through() -> None:
 
 async def test_a_dry_run_is_refused_but_never_charged() -> None:
     state = Memory(a_quota({"pods": "1"}))
-    await ResourceQuota(state).validate(creating(POD, a_pod(), dry_run=True))
+    await ResourceQuota(state).validate(creating(POD, a_team_pod(), dry_run=True))
     assert used(state) == {"pods": "0"}
     state.put(*a_quota({"pods": "1"}, {"pods": "1"}))
-    await refusal_of(ResourceQuota(state).validate(creating(POD, a_pod(), dry_run=True)))
+    await refusal_of(ResourceQuota(state).validate(creating(POD, a_team_pod(), dry_run=True)))
 
 
 HIGH = {"priorityClassName": "high"}
-BEST = a_pod()
+BEST = a_team_pod()
 BURST = a_pod_asking({"cpu": "1"})
 ABROAD = {
     "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z", "namespaces": ["x"]}]}
@@ -225,11 +228,11 @@ ABROAD = {
         pytest.param({"scopes": ["BestEffort"]}, BEST, True, id="best effort"),
         pytest.param({"scopes": ["BestEffort"]}, BURST, False, id="not best effort"),
         pytest.param({"scopes": ["NotBestEffort"]}, BURST, True, id="more than best effort"),
-        pytest.param({"scopes": ["Terminating"]}, a_pod(activeDeadlineSeconds=5), True, id="terminating"),
+        pytest.param({"scopes": ["Terminating"]}, a_team_pod(activeDeadlineSeconds=5), True, id="terminating"),
         pytest.param({"scopes": ["Terminating"]}, BEST, False, id="not terminating"),
         pytest.param({"scopes": ["NotTerminating", "BestEffort"]}, BEST, True, id="two scopes"),
         pytest.param({"scopes": ["NotTerminating", "NotBestEffort"]}, BEST, False, id="one of two scopes"),
-        pytest.param({"scopes": ["PriorityClass"]}, a_pod(**HIGH), True, id="has a priority class"),
+        pytest.param({"scopes": ["PriorityClass"]}, a_team_pod(**HIGH), True, id="has a priority class"),
         pytest.param({"scopes": ["PriorityClass"]}, BEST, False, id="has none"),
         pytest.param(
             {
@@ -237,7 +240,7 @@ ABROAD = {
                     "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]
                 }
             },
-            a_pod(**HIGH),
+            a_team_pod(**HIGH),
             True,
             id="of this class",
         ),
@@ -247,7 +250,7 @@ ABROAD = {
                     "matchExpressions": [{"scopeName": "PriorityClass", "operator": "NotIn", "values": ["high"]}]
                 }
             },
-            a_pod(**HIGH),
+            a_team_pod(**HIGH),
             False,
             id="of no such class",
         ),
@@ -257,7 +260,7 @@ ABROAD = {
             True,
             id="of no class at all",
         ),
-        pytest.param({"scopes": ["CrossNamespacePodAffinity"]}, a_pod(affinity=ABROAD), True, id="looks abroad"),
+        pytest.param({"scopes": ["CrossNamespacePodAffinity"]}, a_team_pod(affinity=ABROAD), True, id="looks abroad"),
         pytest.param({"scopes": ["CrossNamespacePodAffinity"]}, BEST, False, id="stays at home"),
     ],
 )
@@ -287,7 +290,7 @@ async def test_a_scoped_quota_counts_nothing_but_pods() -> None:
         ),
         pytest.param(SERVICE, a_service(ports=TWO_PORTS), a_service(), "services", "0", id="a service stays one"),
         pytest.param(CONFIG_MAP, {"metadata": {"name": "m"}}, {"metadata": {}}, "configmaps", "0", id="counted once"),
-        pytest.param(POD, a_pod(), a_pod(), "pods", "0", id="a pod stays one"),
+        pytest.param(POD, a_team_pod(), a_team_pod(), "pods", "0", id="a pod stays one"),
     ],
 )
 async def test_an_update_is_charged_the_difference(kind: Kind, new: Any, old: Any, hard: str, charged: str) -> None:
@@ -308,9 +311,9 @@ async def test_a_resize_is_charged_the_difference() -> None:
 
 async def test_a_pod_that_enters_a_scope_is_charged_whole() -> None:
     state = Memory(a_quota({"pods": "4"}, scopes=["Terminating"]))
-    old = a_pod()
+    old = a_team_pod()
     old["metadata"]["resourceVersion"] = "1"
-    await ResourceQuota(state).validate(updating(POD, a_pod(activeDeadlineSeconds=5), old))
+    await ResourceQuota(state).validate(updating(POD, a_team_pod(activeDeadlineSeconds=5), old))
     assert used(state) == {"pods": "1"}
 
 
@@ -335,7 +338,7 @@ async def test_some_kinds_are_free(quota: str, resource: str) -> None:
 )
 def test_a_pod_that_is_over_uses_no_resources(change: Any, charged: dict[str, str]) -> None:
     _, quota = a_quota({"pods": "9", "count/pods": "9"})
-    total = total_usage("pods", [a_pod() | change], quota, NOW)
+    total = total_usage("pods", [a_team_pod() | change], quota, NOW)
     assert {name: str(amount) for name, amount in total.items()} == charged
 
 
@@ -343,7 +346,7 @@ async def test_creates_at_once_never_share_the_last_place() -> None:
     state = Memory(a_quota({"pods": "5"}), a_quota({"pods": "3"}, name="tight"))
     quota = ResourceQuota(state)
     outcomes = await asyncio.gather(
-        *(quota.validate(creating(POD, a_pod(f"p{number}"))) for number in range(20)), return_exceptions=True
+        *(quota.validate(creating(POD, a_team_pod(f"p{number}"))) for number in range(20)), return_exceptions=True
     )
     assert sum(each is None for each in outcomes) == 3
     assert all(each is None or isinstance(each, Refused) for each in outcomes)
@@ -353,7 +356,7 @@ async def test_creates_at_once_never_share_the_last_place() -> None:
 
 async def test_a_refund_gives_back_once() -> None:
     state = Memory(a_quota({"pods": "5"}))
-    quota, request = ResourceQuota(state), creating(POD, a_pod())
+    quota, request = ResourceQuota(state), creating(POD, a_team_pod())
     await quota.validate(request)
     await quota.refund(request)
     await quota.refund(request)
@@ -368,7 +371,7 @@ async def test_a_quota_that_goes_meanwhile_is_no_obstacle() -> None:
             self.objects.clear()
             return await super().update(storage, namespace, name, change)
 
-    request = creating(POD, a_pod())
+    request = creating(POD, a_team_pod())
     await ResourceQuota(Vanishing(a_quota({"pods": "1"}))).validate(request)
     assert request.charges == []
 

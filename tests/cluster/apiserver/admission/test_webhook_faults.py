@@ -33,7 +33,7 @@ from tests.cluster.apiserver.admission.webhook_serving import (
     answering,
     raise_weight,
 )
-from tests.support.admission import a_queue
+from tests.support.builders.reviews import a_reviewed_queue
 
 
 async def test_a_service_is_found_and_its_name_expected(
@@ -50,18 +50,18 @@ async def test_a_service_is_found_and_its_name_expected(
         return serving.place
 
     serving.chain = Chain(serving.state, resolve_service=resolve)
-    await serving.admit(a_queue())
+    await serving.admit(a_reviewed_queue())
     await serving.chain.close()
     assert (len(seen), asked) == (1, [("team", "hooks", 443)])
     await serving.configure(clientConfig={"service": service | {"name": "others"}, "caBundle": bundle})
-    refused = await refusal_of(serving.admit(a_queue()))
+    refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert "tls: failed to verify certificate: x509: " in refused.message
 
 
 async def test_a_service_that_is_not_there_is_told(webhooks: Webhooks, serving: Serving) -> None:
     a_rule(webhooks, "validating", lambda _: Allowed())
     await serving.configure(clientConfig={"service": {"namespace": "team", "name": "s", "path": "/x"}})
-    refused = await refusal_of(serving.admit(a_queue()))
+    refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert (refused.code, refused.reason) == (500, "InternalError")
     failure = (
         'failed calling webhook "x.shoal.test": failed to call webhook: '
@@ -85,7 +85,7 @@ async def test_a_webhook_that_cannot_be_reached_fails_the_request_or_is_done_wit
     a_rule(webhooks, kind, lambda _: Allowed())
     port = free_port()
     await serving.configure(clientConfig={"url": f"https://127.0.0.1:{port}/x"}, failurePolicy=policy, timeoutSeconds=3)
-    doing = serving.admit(a_queue())
+    doing = serving.admit(a_reviewed_queue())
     if policy == "Ignore":
         await doing
         return
@@ -101,7 +101,7 @@ async def test_a_webhook_that_nobody_vouches_for_is_not_believed(webhooks: Webho
     seen = a_rule(webhooks, "validating", lambda _: Allowed())
     await serving.configure()
     await serving.configure(clientConfig={"url": f"https://{serving.place}/x"})
-    refused = await refusal_of(serving.admit(a_queue()))
+    refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert refused.message.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
     assert not seen
 
@@ -109,11 +109,11 @@ async def test_a_webhook_that_nobody_vouches_for_is_not_believed(webhooks: Webho
 async def test_a_webhook_with_side_effects_is_not_asked_in_a_dry_run(webhooks: Webhooks, serving: Serving) -> None:
     seen = a_rule(webhooks, "validating", lambda _: Allowed())
     await serving.configure(sideEffects="Some")
-    refused = await refusal_of(serving.admit(a_queue(), dry_run=True))
+    refused = await refusal_of(serving.admit(a_reviewed_queue(), dry_run=True))
     assert (refused.code, refused.message) == (400, 'admission webhook "x.shoal.test" does not support dry run')
     for harmless in ("None", "NoneOnDryRun"):
         await serving.configure(sideEffects=harmless)
-        await serving.admit(a_queue(), dry_run=True)
+        await serving.admit(a_reviewed_queue(), dry_run=True)
     assert [each.dry_run for each in seen] == [True, True]
 
 
@@ -122,7 +122,7 @@ async def test_a_patch_that_does_not_fit_fails_the_request_whatever_the_policy(
 ) -> None:
     a_rule(webhooks, "mutating", lambda _: Patched([{"op": "add", "path": "/nope/x", "value": 1}]))
     await serving.configure(failurePolicy="Ignore")
-    refused = await refusal_of(serving.admit(a_queue()))
+    refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert refused.message == (
         'Internal error occurred: add operation does not apply: doc is missing path: "/nope/x": missing value'
     )
@@ -131,7 +131,7 @@ async def test_a_patch_that_does_not_fit_fails_the_request_whatever_the_policy(
 async def test_a_deletion_cannot_be_patched(webhooks: Webhooks, serving: Serving) -> None:
     a_rule(webhooks, "mutating", raise_weight, operations=["DELETE"])
     await serving.configure()
-    refused = await refusal_of(serving.chain.mutate(deleting(QUEUE, a_queue())))
+    refused = await refusal_of(serving.chain.mutate(deleting(QUEUE, a_reviewed_queue())))
     assert refused.message == (
         'Internal error occurred: admission webhook "x.shoal.test" attempted to modify the object, '
         "which is not supported for this operation"
@@ -194,7 +194,7 @@ async def test_an_answer_that_makes_no_sense_is_a_failure(
         return web.json_response({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": said})
 
     async with answering(handler, pair, authority, kind) as serving:
-        refused = await refusal_of(serving.admit(a_queue()))
+        refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert refused.message == (
         'Internal error occurred: failed calling webhook "x.shoal.test": received invalid webhook response: '
         + problem.replace("UID", uids[0])
@@ -221,7 +221,7 @@ async def test_an_http_error_is_a_failure(
         return web.Response(status=code, text=body)
 
     async with answering(handler, pair, authority, "validating") as serving:
-        refused = await refusal_of(serving.admit(a_queue()))
+        refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert refused.message == (
         f'Internal error occurred: failed calling webhook "x.shoal.test": failed to call webhook: {problem}'
     )
@@ -246,8 +246,8 @@ async def test_a_webhook_whose_process_ends_is_asked_again_over_a_new_connection
         return web.json_response({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 
     async with answering(handler, pair, authority, "validating") as serving:
-        await serving.admit(a_queue())
-        await serving.admit(a_queue())
+        await serving.admit(a_reviewed_queue())
+        await serving.admit(a_reviewed_queue())
     first, cut, again = asked
     assert first == cut != again
 
@@ -262,7 +262,7 @@ async def test_a_webhook_that_always_hangs_up_is_told(pair: KeyPair, authority: 
         return web.Response()
 
     async with answering(handler, pair, authority, "validating") as serving:
-        refused = await refusal_of(serving.admit(a_queue()))
+        refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert 'failed calling webhook "x.shoal.test": failed to call webhook: Post' in refused.message
     assert len(asked) == 2
 
@@ -274,7 +274,7 @@ async def test_a_webhook_has_so_long_to_answer(pair: KeyPair, authority: KeyPair
         raise AssertionError
 
     async with answering(handler, pair, authority, "validating") as serving:
-        refused = await refusal_of(serving.admit(a_queue()))
+        refused = await refusal_of(serving.admit(a_reviewed_queue()))
         assert refused.message.endswith('?timeout=1s": context deadline exceeded')
 
 
@@ -285,6 +285,6 @@ async def test_a_rejection_below_400_is_made_one(pair: KeyPair, authority: KeyPa
         return web.json_response({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 
     async with answering(handler, pair, authority, "validating") as serving:
-        refused = await refusal_of(serving.admit(a_queue()))
+        refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert (refused.code, refused.status) == (400, "Failure")
     assert refused.message == 'admission webhook "x.shoal.test" denied the request without explanation'

@@ -31,7 +31,7 @@ from tests.cluster.apiserver.admission.webhook_serving import (
     Serving,
     a_rule,
 )
-from tests.support.admission import a_queue
+from tests.support.builders.reviews import a_reviewed_queue
 
 SCALE = Subresource(group="autoscaling", version="v1", kind="Scale", verbs=(), schema=Schema())
 SCALED = a_kind("Queue", "queues", "shoal.test", "v2", subresources={"scale": SCALE})
@@ -61,7 +61,7 @@ async def test_a_webhook_is_asked_what_its_rules_say(
     seen = a_rule(webhooks, "validating", lambda _: Allowed())
     rule = {"apiGroups": ["shoal.test"], "apiVersions": ["v2"], "resources": ["queues"], "operations": ["CREATE"]}
     await serving.configure(rules=[rule | change])
-    await serving.admit(a_queue())
+    await serving.admit(a_reviewed_queue())
     assert bool(seen) is is_asked
 
 
@@ -71,7 +71,7 @@ async def test_a_subresource_is_asked_about_as_its_own_kind(webhooks: Webhooks, 
     await serving.configure(rules=[rule])
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "team-a", "namespace": "team"}}
     await serving.admit(scale, SCALED, subresource="scale")
-    await serving.admit(a_queue(), SCALED)
+    await serving.admit(a_reviewed_queue(), SCALED)
     (review,) = seen
     assert (review.kind.group, review.kind.kind, review.resource.resource) == ("autoscaling", "Scale", "queues")
     assert (review.sub_resource, review.request_sub_resource) == ("scale", "scale")
@@ -101,7 +101,7 @@ async def test_selectors_choose_namespaces_and_objects(
 ) -> None:
     seen = a_rule(webhooks, "validating", lambda _: Allowed())
     await serving.configure(**selectors)
-    queue = a_queue()
+    queue = a_reviewed_queue()
     queue["metadata"] |= value
     await serving.admit(queue)
     assert bool(seen) is is_asked
@@ -123,9 +123,9 @@ async def test_what_is_in_no_namespace_is_never_left_out_by_one(webhooks: Webhoo
 async def test_an_old_object_that_is_selected_is_enough(webhooks: Webhooks, serving: Serving) -> None:
     seen = a_rule(webhooks, "validating", lambda _: Allowed(), operations=["UPDATE", "DELETE"])
     await serving.configure(objectSelector={"matchLabels": {"a": "b"}})
-    old = a_queue()
+    old = a_reviewed_queue()
     old["metadata"]["labels"] = {"a": "b"}
-    await serving.chain.validate(updating(QUEUE, a_queue(), old))
+    await serving.chain.validate(updating(QUEUE, a_reviewed_queue(), old))
     await serving.chain.validate(deleting(QUEUE, old))
     assert [msgspec.json.decode(each.old_object) for each in seen] == [old, old]
     assert msgspec.json.decode(seen[1].object) is None
@@ -146,16 +146,16 @@ async def test_conditions_are_asked_before_a_webhook(webhooks: Webhooks, serving
         return condition
 
     serving.chain = Chain(serving.state, compile_condition=compiler)
-    await serving.admit(a_queue(weight=5))
-    await serving.admit(a_queue(weight=1))
+    await serving.admit(a_reviewed_queue(weight=5))
+    await serving.admit(a_reviewed_queue(weight=1))
     assert len(seen) == 1
-    refused = await refusal_of(serving.admit(a_queue()))
+    refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert (refused.code, refused.message) == (
         403,
         "queues.shoal.test \"team-a\" is forbidden: expression 'weight' resulted in error: 'weight'",
     )
     await serving.configure(failurePolicy="Ignore", matchConditions=[{"name": "a", "expression": "weight"}])
-    await serving.admit(a_queue())
+    await serving.admit(a_reviewed_queue())
     assert len(seen) == 1
 
 
@@ -196,15 +196,15 @@ async def test_a_webhook_for_one_version_sees_objects_of_others_in_its_own(
     rule = {"apiGroups": ["shoal.test"], "apiVersions": ["v1"], "resources": ["queues"], "operations": ["CREATE"]}
     await serving.configure(rules=[rule])
     serving.chain = Chain(serving.state, equivalents=lambda _kind: (QUEUE, OLD_QUEUE))
-    request = await serving.admit(a_queue(weight=3))
+    request = await serving.admit(a_reviewed_queue(weight=3))
     await serving.chain.close()
     if policy == "Exact":
         assert not seen
-        assert request.object == a_queue(weight=3)
+        assert request.object == a_reviewed_queue(weight=3)
         return
     (review,) = seen
     assert (review.kind.version, review.resource.version) == ("v1", "v1")
     assert review.request_kind is not None
     assert review.request_kind.version == "v2"
     assert msgspec.json.decode(review.object)["apiVersion"] == "shoal.test/v1"
-    assert request.object == a_queue(weight=6)
+    assert request.object == a_reviewed_queue(weight=6)

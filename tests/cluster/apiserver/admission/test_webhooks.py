@@ -28,21 +28,21 @@ from tests.cluster.apiserver.admission.webhook_serving import (
     a_rule,
     raise_weight,
 )
-from tests.support.admission import QUEUES, a_queue
+from tests.support.builders.reviews import QUEUES, a_reviewed_queue
 
 
 async def test_a_mutating_webhook_changes_the_object_and_warns(webhooks: Webhooks, serving: Serving) -> None:
     seen = a_rule(webhooks, "mutating", raise_weight)
     await serving.configure()
-    queue = a_queue(parent="root")
+    queue = a_reviewed_queue(parent="root")
     request = await serving.admit(queue)
-    assert request.object == a_queue(parent="root", weight=5)
+    assert request.object == a_reviewed_queue(parent="root", weight=5)
     assert request.warnings == ["weights will go"]
-    assert queue == a_queue(parent="root")
+    assert queue == a_reviewed_queue(parent="root")
     (review,) = seen
     assert (review.name, review.namespace, review.operation) == ("team-a", "default", "CREATE")
     assert (review.user_info.username, review.user_info.groups) == ("ann", ["system:authenticated"])
-    assert msgspec.json.decode(review.object) == a_queue(parent="root")
+    assert msgspec.json.decode(review.object) == a_reviewed_queue(parent="root")
     assert (review.kind.kind, review.resource.resource, review.dry_run) == ("Queue", "queues", False)
 
 
@@ -54,7 +54,7 @@ async def test_what_a_webhook_brought_in_is_given_defaults(webhooks: Webhooks, s
         value["spec"]["priority"] = value["spec"].get("weight", 0) * 2
 
     kind = a_kind("Queue", "queues", "shoal.test", "v2", rules=Rules(defaults=defaults))
-    request = await serving.admit(a_queue(), kind)
+    request = await serving.admit(a_reviewed_queue(), kind)
     assert request.object["spec"] == {"weight": 5, "priority": 10}
 
 
@@ -62,7 +62,7 @@ async def test_a_denial_carries_the_webhooks_own_status(webhooks: Webhooks, serv
     status = invalid_status("shoal.test", "Queue", "team-a", [invalid("spec.priority", -3, "must be at least 0")])
     a_rule(webhooks, "validating", lambda _: Denied(status.message, status=status))
     await serving.configure()
-    refused = await refusal_of(serving.admit(a_queue(priority=-3)))
+    refused = await refusal_of(serving.admit(a_reviewed_queue(priority=-3)))
     assert (refused.code, refused.reason) == (422, "Invalid")
     assert refused.message == f'admission webhook "x.shoal.test" denied the request: {status.message}'
     assert [cause.field for cause in refused.details.causes] == ["spec.priority"]
@@ -71,7 +71,7 @@ async def test_a_denial_carries_the_webhooks_own_status(webhooks: Webhooks, serv
 async def test_a_plain_denial_is_forbidden(webhooks: Webhooks, serving: Serving) -> None:
     a_rule(webhooks, "validating", lambda _: Denied("not on my watch"))
     await serving.configure()
-    refused = await refusal_of(serving.admit(a_queue()))
+    refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert (refused.code, refused.reason) == (403, "Forbidden")
     assert refused.message == 'admission webhook "x.shoal.test" denied the request: not on my watch'
 
@@ -92,7 +92,7 @@ async def test_validating_webhooks_are_asked_at_once_and_see_the_final_object(
 
     await serving.configure()
     async with asyncio.timeout(20):
-        await serving.admit(a_queue())
+        await serving.admit(a_reviewed_queue())
     assert seen == [{"weight": 5}] * 3
 
 
@@ -114,10 +114,10 @@ async def test_webhooks_follow_one_another_by_the_names_of_their_configurations(
     first, second = ours["webhooks"]
     serving.state.put(MUTATING, ours | {"webhooks": [second]})
     serving.state.put(MUTATING, {"metadata": {"name": "another"}, "webhooks": [first]})
-    assert (await serving.admit(a_queue())).object["spec"]["trace"] == "ab"
+    assert (await serving.admit(a_reviewed_queue())).object["spec"]["trace"] == "ab"
     serving.state.put(MUTATING, {"metadata": {"name": "z"}, "webhooks": [first]})
     del serving.state.objects[MUTATING, "", "another"]
-    assert (await serving.admit(a_queue())).object["spec"]["trace"] == "ba"
+    assert (await serving.admit(a_reviewed_queue())).object["spec"]["trace"] == "ba"
 
 
 async def test_a_webhook_that_wants_it_sees_what_later_ones_made(webhooks: Webhooks, serving: Serving) -> None:
@@ -125,7 +125,7 @@ async def test_a_webhook_that_wants_it_sees_what_later_ones_made(webhooks: Webho
     does_not = a_rule(webhooks, "mutating", lambda _: Allowed(), "/b")
     changes = a_rule(webhooks, "mutating", raise_weight, "/c", reinvocation_policy="IfNeeded")
     await serving.configure()
-    await serving.admit(a_queue())
+    await serving.admit(a_reviewed_queue())
     assert [len(each) for each in (wants, does_not, changes)] == [2, 1, 1]
     assert msgspec.json.decode(wants[1].object)["spec"] == {"weight": 5}
 

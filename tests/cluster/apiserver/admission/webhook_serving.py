@@ -30,7 +30,7 @@ from tests.cluster.apiserver.admission.memory import (
     an_account,
     creating,
 )
-from tests.support.admission import QUEUES
+from tests.support.builders.reviews import QUEUES
 
 QUEUE = a_kind("Queue", "queues", "shoal.test", "v2")
 MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,8 @@ from shoal.api.scheduling_k8s_io import WORKLOADS_V1ALPHA1
 from shoal.cluster.apiserver.kinds.protobuf import PREFIX, read_protobuf
 from shoal.cluster.apiserver.kinds.tables import body_schema
 from shoal.kube import Invalid
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.in_process import Cluster, in_process_cluster
 
 REFERENCE = {"name": "train.v1", "podGroup": "workers", "podGroupReplicaKey": "r0"}
 LABEL = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters"
@@ -26,13 +26,8 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield cluster
 
 
-def a_pod(reference: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    containers = [{"name": "main", "image": "registry.example/app:1"}]
-    return {"metadata": {"name": "p"}, "spec": {"containers": containers, "workloadRef": reference, **spec}}
-
-
 async def test_a_pod_keeps_its_workload_which_need_not_be_there(cluster: Cluster) -> None:
-    made = await cluster.make(PODS, a_pod(REFERENCE))
+    made = await cluster.make(PODS, pod_manifest("p", workloadRef=REFERENCE))
     assert made.content["spec"]["workloadRef"] == REFERENCE
 
 
@@ -56,7 +51,7 @@ async def test_a_reference_that_could_name_nothing_is_refused(
     cluster: Cluster, reference: dict[str, str], fields: list[str], words: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
-        await cluster.make(PODS, a_pod(reference))
+        await cluster.make(PODS, pod_manifest("p", workloadRef=reference))
     assert [cause.field for cause in refused.value.causes] == [f"spec.workloadRef.{field}" for field in fields]
     assert all(words in cause.message for cause in refused.value.causes)
 
@@ -70,7 +65,7 @@ async def test_a_reference_that_could_name_nothing_is_refused(
 async def test_a_pod_stays_with_its_workload(
     cluster: Cluster, gates: list[dict[str, str]], change: dict[str, str] | None
 ) -> None:
-    await cluster.make(PODS, a_pod(REFERENCE, schedulingGates=gates))
+    await cluster.make(PODS, pod_manifest("p", workloadRef=REFERENCE, schedulingGates=gates))
     with pytest.raises(Invalid, match="pod updates may not change fields other than"):
         await cluster.client.merge_patch(PODS, "p", {"spec": {"workloadRef": change}}, "default")
 

@@ -22,7 +22,7 @@ from shoal.kube.errors import Status
 from tests.cluster.apiserver.custom.gadgets import FIELDS, GROUP, VALUES, definition, gadget
 from tests.cluster.apiserver.custom.test_corpus import FILES, PROJECTS, load
 from tests.cluster.apiserver.custom.test_definitions import CHANGES, FIELD_PROBLEMS, changed
-from tests.support.corpus import needs_corpus, upstream_samples
+from tests.support.schemas.corpus import needs_corpus, upstream_samples
 
 pytestmark = pytest.mark.slow
 

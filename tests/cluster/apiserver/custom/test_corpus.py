@@ -10,7 +10,7 @@ import yaml
 
 from shoal.cluster.apiserver.custom import default_definition, kinds_of, validate_definition
 from shoal.cluster.apiserver.kinds.kind import Kind
-from tests.support.corpus import CORPUS, needs_corpus, upstream_samples
+from tests.support.schemas.corpus import CORPUS, needs_corpus, upstream_samples
 
 pytestmark = needs_corpus
 

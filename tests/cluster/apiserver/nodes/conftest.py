@@ -12,7 +12,7 @@ import pytest
 from shoal.cluster.apiserver.server import ApiServer, ServerOptions, serving
 from shoal.kube.http import HttpTransport
 from shoal.kube.transport import Request
-from tests.support.cluster_client import transport_to
+from tests.support.clusters.client import transport_to
 
 NODE = "node-a"
 NAMESPACE = "default"

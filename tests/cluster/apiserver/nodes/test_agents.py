@@ -16,8 +16,8 @@ from shoal.cluster.apiserver.nodes.agents import preferred_address
 from shoal.cluster.apiserver.refusals import Refused
 from shoal.kube.certificates import KeyPair, load_into, make_serving
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
-from tests.support.http_servers import serving
-from tests.support.tls import Authority
+from tests.support.network.http_servers import serving
+from tests.support.network.tls import Authority
 
 LOG = "/api/v1/namespaces/default/pods/web/log"
 

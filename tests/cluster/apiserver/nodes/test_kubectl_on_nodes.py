@@ -12,9 +12,9 @@ import pytest
 
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
 from tests.cluster.apiserver.nodes.test_metrics import Counting
-from tests.support import kube_binaries
-from tests.support.http_servers import serving
-from tests.support.pods import PodServer
+from tests.support.network.http_servers import serving
+from tests.support.network.streams import PodServer
+from tests.support.programs import kube_binaries
 
 pytestmark = pytest.mark.kube
 

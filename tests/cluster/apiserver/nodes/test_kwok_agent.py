@@ -14,9 +14,9 @@ import yaml
 from shoal.kube.errors import ApiError
 from shoal.kube.streams import exec_in_pod, follow_logs, run_in_pod
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
-from tests.support import kube_binaries
-from tests.support.cluster_client import until
-from tests.support.tls import Authority
+from tests.support.clusters.client import until
+from tests.support.network.tls import Authority
+from tests.support.programs import kube_binaries
 
 pytestmark = [
     pytest.mark.kube,

@@ -15,9 +15,9 @@ from shoal.cluster.apiserver.nodes.logs import log_query
 from shoal.cluster.apiserver.refusals import Refused
 from shoal.kube.streams import follow_logs, log_chunks
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
-from tests.support.http_servers import serving
-from tests.support.pods import PodServer
-from tests.support.tls import Authority
+from tests.support.network.http_servers import serving
+from tests.support.network.streams import PodServer
+from tests.support.network.tls import Authority
 
 POD = "/api/v1/namespaces/default/pods/web"
 

@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from tests.cluster.apiserver.nodes.conftest import Cluster
-from tests.support.http_servers import serving
-from tests.support.tls import Authority
+from tests.support.network.http_servers import serving
+from tests.support.network.tls import Authority
 
 GROUP = "/apis/metrics.k8s.io/v1beta1"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
-from tests.support.http_servers import serving
+from tests.support.network.http_servers import serving
 
 PODS = "/api/v1/namespaces/default/pods"
 SERVICES = "/api/v1/namespaces/default/services"

@@ -21,9 +21,9 @@ from shoal.kube.http import HttpTransport
 from shoal.kube.streams import Completed, attach, exec_in_pod, port_forward, run_in_pod
 from shoal.kube.transport import Request, WebSocket
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
-from tests.support.http_servers import raw_server, serving
-from tests.support.pods import PodServer
-from tests.support.tls import Authority
+from tests.support.network.http_servers import raw_server, serving
+from tests.support.network.streams import PodServer
+from tests.support.network.tls import Authority
 
 POD = "/api/v1/namespaces/default/pods/web"
 V4, V5 = "v4.channel.k8s.io", "v5.channel.k8s.io"

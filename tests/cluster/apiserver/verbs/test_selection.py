@@ -15,11 +15,11 @@ PODS = replace(KINDS["", "Pod"], rules=Rules(fields={"status.phase": lambda pod:
 CONFIG_MAPS = KINDS["", "ConfigMap"]
 
 
-def a_pod(name: str, *, phase: str = "Running", **labels: str) -> Record:
+def a_record(name: str, *, phase: str = "Running", **labels: str) -> Record:
     return Record("team", name, 1, b"{}", labels, {"status.phase": phase}, "uid")
 
 
-PODS_THERE = [a_pod("a", app="web"), a_pod("b", app="db"), a_pod("c", phase="Failed", app="web", tier="x")]
+PODS_THERE = [a_record("a", app="web"), a_record("b", app="db"), a_record("c", phase="Failed", app="web", tier="x")]
 
 CASES = {
     "everything": ("", "", "abc"),

@@ -11,8 +11,8 @@ from shoal.api.meta import ObjectMeta, Resource
 from shoal.cluster.controllers.accounts import add_accounts
 from shoal.cluster.controllers.accounts.residents import DESCRIPTION, DESCRIPTION_KEY, mended
 from shoal.kube import Manager
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 Content = dict[str, Any]
 AUTHORITY = "kube-root-ca.crt"

@@ -15,9 +15,9 @@ from shoal.cluster.controllers.accounts import add_accounts, signer_of
 from shoal.cluster.keyring import Keyring
 from shoal.kube import Manager, running
 from shoal.kube.transport import Request, Response
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
-from tests.support.faults import FaultyTransport
+from tests.support.clusters.client import until
+from tests.support.clusters.faults import FaultyTransport
+from tests.support.clusters.in_process import Cluster, writes_of
 
 Content = dict[str, Any]
 NAME, UID = "kubernetes.io/service-account.name", "kubernetes.io/service-account.uid"

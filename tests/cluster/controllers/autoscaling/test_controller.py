@@ -15,8 +15,10 @@ from shoal.api.core import EVENTS, PODS
 from shoal.api.meta import format_time, now
 from shoal.cluster.controllers.autoscaling import add_autoscaling
 from shoal.kube import Manager, running
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
+from tests.cluster.controllers.builders import workload_manifest
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
 
@@ -30,15 +32,12 @@ class Bench:
         self.custom: dict[str, Any] = {}
 
     async def deploy(self, *, replicas: int, name: str = "web") -> None:
-        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
-        template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
-        spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
-        await self.cluster.make(DEPLOYMENTS, {"metadata": {"name": name}, "spec": spec})
+        await self.cluster.make(DEPLOYMENTS, workload_manifest(name, app=name, replicas=replicas))
         started = format_time(now() - timedelta(hours=1))
         for number in range(replicas):
             pod = f"{name}-{number}"
-            metadata = {"name": pod, "labels": {"app": name}}
-            await self.cluster.make(PODS, {"metadata": metadata, "spec": template["spec"]})
+            requests = {"cpu": "1", "memory": "1Gi"}
+            await self.cluster.make(PODS, pod_manifest(pod, labels={"app": name}, containers=["c"], requests=requests))
             ready = {"type": "Ready", "status": "True", "lastTransitionTime": started}
             status = {"phase": "Running", "startTime": started, "conditions": [ready]}
             await self.cluster.set_status(PODS, pod, status)

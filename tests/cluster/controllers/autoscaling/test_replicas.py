@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from shoal.api.core import Pod
+from shoal.api.meta import format_time
 from shoal.cluster.controllers.autoscaling.replicas import (
     CannotCompute,
     Readiness,
@@ -21,20 +22,34 @@ from shoal.cluster.controllers.autoscaling.replicas import (
     by_value_per_pod,
     request_of,
 )
+from tests.support.builders.pods import a_condition, a_pod
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+HOUR_AGO = NOW - timedelta(hours=1)
 TOLERANCE = Tolerance(0.1, 0.1)
 READINESS = Readiness(timedelta(minutes=2), timedelta(seconds=10))
 
 
-def a_pod(name: str, *, cpu: str = "1", phase: str = "Running", ready: str = "True", **more: Any) -> Pod:
+def a_measured_pod(
+    name: str,
+    *,
+    cpu: str = "1",
+    phase: str = "Running",
+    ready: str = "True",
+    started: datetime = HOUR_AGO,
+    changed: datetime = HOUR_AGO,
+    deleting: bool = False,
+) -> Pod:
     """A pod that has run, and been ready, for an hour."""
-    started = "2026-01-01T11:00:00Z"
-    condition = {"type": "Ready", "status": ready, "lastTransitionTime": more.get("changed", started)}
-    metadata = {"name": name} | ({"deletionTimestamp": started} if more.get("deleting") else {})
-    container = {"name": "c", "resources": {"requests": {"cpu": cpu} if cpu else {}}}
-    status = {"phase": phase, "startTime": more.get("started", started), "conditions": [condition]}
-    return msgspec.convert({"metadata": metadata, "spec": {"containers": [container]}, "status": status}, Pod)
+    return a_pod(
+        name,
+        containers=["c"],
+        requests={"cpu": cpu} if cpu else None,
+        deleted=HOUR_AGO if deleting else None,
+        phase=phase,
+        conditions=[a_condition("Ready", ready, since=changed)],
+        status={"startTime": format_time(started)},
+    )
 
 
 @dataclass
@@ -49,17 +64,18 @@ class Case:
 
     @property
     def pods(self) -> list[Pod]:
-        return [a_pod(f"p{number}", **self.special.get(number, {})) for number in range(len(self.used))]
+        return [a_measured_pod(f"p{number}", **self.special.get(number, {})) for number in range(len(self.used))]
 
     @property
     def samples(self) -> dict[str, Sample]:
         return {f"p{number}": Sample(value, NOW) for number, value in enumerate(self.used) if value is not None}
 
 
-STARTING = {"ready": "False", "started": "2026-01-01T11:59:00Z", "changed": "2026-01-01T11:59:00Z"}
-NEVER_READY = {"ready": "False", "started": "2026-01-01T11:00:00Z", "changed": "2026-01-01T11:00:05Z"}
-ONCE_READY = {"ready": "False", "started": "2026-01-01T11:00:00Z", "changed": "2026-01-01T11:30:00Z"}
-JUST_READY = {"ready": "True", "started": "2026-01-01T11:59:00Z", "changed": "2026-01-01T11:59:30Z"}
+MINUTE_AGO = NOW - timedelta(minutes=1)
+STARTING = {"ready": "False", "started": MINUTE_AGO, "changed": MINUTE_AGO}
+NEVER_READY = {"ready": "False", "changed": HOUR_AGO + timedelta(seconds=5)}
+ONCE_READY = {"ready": "False", "changed": NOW - timedelta(minutes=30)}
+JUST_READY = {"started": MINUTE_AGO, "changed": NOW - timedelta(seconds=30)}
 
 UTILIZATION = {
     "more use, more pods": Case([300, 500, 700], 30, 5),
@@ -116,7 +132,7 @@ def test_what_was_found_is_told() -> None:
 
 
 def test_size_by_one_value_for_all() -> None:
-    pods = [a_pod("a"), a_pod("b"), a_pod("c", ready="False")]
+    pods = [a_measured_pod("a"), a_measured_pod("b"), a_measured_pod("c", ready="False")]
     assert by_value(3, 15000, 20000, pods, tolerance=TOLERANCE).replicas == 3  # of the two that are ready
     assert by_value(3, 15000, 15100, pods, tolerance=TOLERANCE).replicas == 3
     assert by_value(3, 15000, 60000, pods, tolerance=TOLERANCE).replicas == 8
@@ -141,8 +157,12 @@ def test_a_tolerance_may_differ_by_direction() -> None:
 
 PROBLEMS = {
     "no pods": ([], {}, "no pods returned by selector while calculating replica count"),
-    "no metrics": ([a_pod("p")], {}, "did not receive metrics for targeted pods (pods might be unready)"),
-    "no request": ([a_pod("p", cpu="")], {"p": Sample(1, NOW)}, "missing request for cpu in container c of Pod p"),
+    "no metrics": ([a_measured_pod("p")], {}, "did not receive metrics for targeted pods (pods might be unready)"),
+    "no request": (
+        [a_measured_pod("p", cpu="")],
+        {"p": Sample(1, NOW)},
+        "missing request for cpu in container c of Pod p",
+    ),
 }
 
 

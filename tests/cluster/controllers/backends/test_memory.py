@@ -8,15 +8,15 @@ from shoal.api.core import PODS, SERVICES, Pod, Service
 from shoal.cluster.controllers.backends import Members, Pacing, TriggerTimes, changes_endpoints
 from shoal.kube import Change, Key
 from shoal.kube.store import key_of
-from tests.cluster.controllers.conftest import Cluster
-from tests.support.backends import START, a_pod, a_service, make_pod
-from tests.support.cluster_client import until
+from tests.support.builders.services import START, a_backend, a_service, make_pod
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 SERVICE = a_service()
 
 
 def ready_at(name: str, second: int) -> Pod:
-    return a_pod(name, "10.0.0.1", ready_since=second)
+    return a_backend(name, "10.0.0.1", ready_since=second)
 
 
 def test_a_new_services_change_is_its_creation() -> None:
@@ -61,22 +61,22 @@ def _changed(before: Pod | None, after: Pod | None) -> bool:
 
 
 def test_only_what_endpoints_show_of_a_pod_matters() -> None:
-    pod = a_pod("p", "10.0.0.1")
+    pod = a_backend("p", "10.0.0.1")
     annotated = msgspec.structs.replace(pod, metadata=msgspec.structs.replace(pod.metadata, annotations={"a": "b"}))
-    pending = a_pod("p")
+    pending = a_backend("p")
     assert not _changed(pod, annotated)
     assert not _changed(None, pending)
-    assert not _changed(pending, a_pod("p", labels={"app": "other"}))
+    assert not _changed(pending, a_backend("p", labels={"app": "other"}))
     assert not _changed(pending, None)
     assert _changed(pending, pod)
     assert _changed(None, pod)
     assert _changed(pod, None)
-    assert _changed(pod, a_pod("p", "10.0.0.2"))
-    assert _changed(pod, a_pod("p", "10.0.0.1", ready=False))
-    assert _changed(pod, a_pod("p", "10.0.0.1", going=True))
-    assert _changed(pod, a_pod("p", "10.0.0.1", phase="Failed"))
-    assert _changed(pod, a_pod("p", "10.0.0.1", labels={"app": "other"}))
-    assert _changed(pod, a_pod("p", "10.0.0.1", hostname="h"))
+    assert _changed(pod, a_backend("p", "10.0.0.2"))
+    assert _changed(pod, a_backend("p", "10.0.0.1", ready=False))
+    assert _changed(pod, a_backend("p", "10.0.0.1", going=True))
+    assert _changed(pod, a_backend("p", "10.0.0.1", phase="Failed"))
+    assert _changed(pod, a_backend("p", "10.0.0.1", labels={"app": "other"}))
+    assert _changed(pod, a_backend("p", "10.0.0.1", hostname="h"))
 
 
 async def test_members_follow_labels_and_selectors(cluster: Cluster) -> None:

@@ -13,63 +13,39 @@ from shoal.cluster.controllers.binding.demand import Shapes
 from shoal.cluster.controllers.binding.filters import explain
 from shoal.cluster.controllers.binding.picture import Picture
 from shoal.cluster.controllers.binding.waiting import Waiting
+from tests.support.builders.nodes import node_manifest
+from tests.support.builders.pods import pod_manifest
 
-READY = {"type": "Ready", "status": "True"}
+GPU = "nvidia.com/gpu"
 
 
-def node_manifest(
-    name: str,
-    *,
-    labels: dict[str, str] | None = None,
-    taints: Iterable[dict[str, str]] = (),
-    unschedulable: bool = False,
-    ready: str = "True",
-    **allocatable: str,
+def worker_manifest(name: str, *, unschedulable: bool = False, ready: str = "True", **given: Any) -> dict[str, Any]:
+    """A node; ``cpu``, ``memory``, ``pods`` and ``gpu`` are what it has to give."""
+    amounts = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    amounts |= {key: given.pop(key) for key in amounts if key in given}
+    gpus = int(given.pop("gpu", 0))
+    return node_manifest(name, allocatable=amounts, gpus=gpus, cordoned=unschedulable, ready=ready or None, **given)
+
+
+def pending_manifest(
+    name: str, *, requests: dict[str, str] | None = None, host_port: int | None = None, **given: Any
 ) -> dict[str, Any]:
-    amounts = {"cpu": "4", "memory": "16Gi", "pods": "110"} | {
-        key.replace("gpu", "nvidia.com/gpu"): value for key, value in allocatable.items()
-    }
-    return {
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name} | (labels or {})},
-        "spec": {"unschedulable": unschedulable, "taints": list(taints)},
-        "status": {
-            "capacity": amounts,
-            "allocatable": amounts,
-            "conditions": [READY | {"status": ready}] if ready else [],
-        },
-    }
+    """A pod that waits for a node; what it asks for of ``gpu`` is its limit too."""
+    asked = dict(requests or {})
+    gpus = {GPU: asked.pop("gpu")} if "gpu" in asked else {}
+    ports = [] if host_port is None else [{"containerPort": 80, "hostPort": host_port}]
+    main = {"name": "main", "ports": ports}
+    return pod_manifest(
+        name, containers=[main], requests=asked | gpus, limits=gpus, **{"namespace": "default", **given}
+    )
 
 
-def pod_manifest(
-    name: str,
-    *,
-    labels: dict[str, str] | None = None,
-    namespace: str = "default",
-    requests: dict[str, str] | None = None,
-    **spec: Any,
-) -> dict[str, Any]:
-    container: dict[str, Any] = {"name": "c", "image": "i", "resources": {"requests": requests or {}}}
-    if "gpu" in (requests or {}):
-        assert requests is not None
-        gpus = {"nvidia.com/gpu": requests["gpu"]}
-        others = {key: value for key, value in requests.items() if key != "gpu"}
-        container["resources"] = {"requests": others | gpus, "limits": gpus}
-    if (port := spec.pop("host_port", None)) is not None:
-        container["ports"] = [{"containerPort": 80, "hostPort": port}]
-    return {
-        "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
-        "spec": {"containers": [container]} | spec,
-    }
+def a_worker(name: str, **chosen: Any) -> Node:
+    return msgspec.convert(worker_manifest(name, **chosen), Node)
 
 
-def a_node(name: str, **chosen: Any) -> Node:
-    return msgspec.convert(node_manifest(name, **chosen), Node)
-
-
-def a_pod(name: str, **chosen: Any) -> Pod:
-    manifest = pod_manifest(name, **chosen)
-    manifest["metadata"]["uid"] = f"uid-{name}"
-    return msgspec.convert(manifest, Pod)
+def a_pending_pod(name: str, **chosen: Any) -> Pod:
+    return msgspec.convert(pending_manifest(name, uid=f"uid-{name}", **chosen), Pod)
 
 
 def away_from(key: str = "kubernetes.io/hostname", **labels: str) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from shoal.api.core import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICE_ACCOUN
 from shoal.api.meta import Resource
 from shoal.cluster.controllers.binding import add_binding
 from shoal.kube import AlreadyExists, Client, NotFound
-from tests.cluster.controllers.binding.builders import away_from, near_to, node_manifest, on_nodes, pod_manifest
-from tests.cluster.controllers.conftest import Cluster
-from tests.support.cluster_client import client_to, until
+from tests.cluster.controllers.binding.builders import away_from, near_to, on_nodes, pending_manifest, worker_manifest
+from tests.support.clusters.client import client_to, until
+from tests.support.clusters.in_process import Cluster
 
 TAINT = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
 NAMED = on_nodes(fields=[{"key": "metadata.name", "operator": "In", "values": ["full"]}])
@@ -28,13 +28,13 @@ SPREAD = [
 ]
 
 WORLD: list[tuple[Resource[Any], dict[str, Any]]] = [
-    (NODES, node_manifest("closed", unschedulable=True, gpu="8")),
-    (NODES, node_manifest("full", gpu="1", pods="2")),
-    (NODES, node_manifest("roomy", gpu="2", labels={"zone": "a"})),
-    (NODES, node_manifest("tainted", taints=[TAINT], gpu="8")),
-    (PODS, pod_manifest("shy", nodeName="roomy", labels={"app": "shy"}, affinity=away_from("zone", app="loud"))),
-    (PODS, pod_manifest("big", nodeName="full", requests={"cpu": "3", "gpu": "1"})),
-    (PODS, pod_manifest("porter", nodeName="roomy", host_port=8080)),
+    (NODES, worker_manifest("closed", unschedulable=True, gpu="8")),
+    (NODES, worker_manifest("full", gpu="1", pods="2")),
+    (NODES, worker_manifest("roomy", gpu="2", labels={"zone": "a"})),
+    (NODES, worker_manifest("tainted", taints=[TAINT], gpu="8")),
+    (PODS, pending_manifest("shy", nodeName="roomy", labels={"app": "shy"}, affinity=away_from("zone", app="loud"))),
+    (PODS, pending_manifest("big", nodeName="full", requests={"cpu": "3", "gpu": "1"})),
+    (PODS, pending_manifest("porter", nodeName="roomy", host_port=8080)),
     (
         PERSISTENT_VOLUME_CLAIMS,
         {
@@ -46,17 +46,17 @@ WORLD: list[tuple[Resource[Any], dict[str, Any]]] = [
             },
         },
     ),
-    (PODS, pod_manifest("greedy", requests={"cpu": "3", "gpu": "4"})),
-    (PODS, pod_manifest("picky", nodeSelector={"zone": "b"})),
-    (PODS, pod_manifest("lonely", affinity=near_to("zone", app="nobody"))),
-    (PODS, pod_manifest("shunned", labels={"app": "loud"}, nodeSelector={"zone": "a"})),
-    (PODS, pod_manifest("avoiding", affinity=away_from("zone", app="shy"), nodeSelector={"zone": "a"})),
-    (PODS, pod_manifest("named", affinity=NAMED, requests={"cpu": "2"})),
-    (PODS, pod_manifest("harbour", host_port=8080, nodeSelector={"zone": "a"})),
-    (PODS, pod_manifest("claimless", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "none"}}])),
-    (PODS, pod_manifest("unbound", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "unbound"}}])),
-    (PODS, pod_manifest("evenly", labels={"app": "shy"}, topologySpreadConstraints=SPREAD)),
-    (PODS, pod_manifest("gated", schedulingGates=[{"name": "wait"}])),
+    (PODS, pending_manifest("greedy", requests={"cpu": "3", "gpu": "4"})),
+    (PODS, pending_manifest("picky", nodeSelector={"zone": "b"})),
+    (PODS, pending_manifest("lonely", affinity=near_to("zone", app="nobody"))),
+    (PODS, pending_manifest("shunned", labels={"app": "loud"}, nodeSelector={"zone": "a"})),
+    (PODS, pending_manifest("avoiding", affinity=away_from("zone", app="shy"), nodeSelector={"zone": "a"})),
+    (PODS, pending_manifest("named", affinity=NAMED, requests={"cpu": "2"})),
+    (PODS, pending_manifest("harbour", host_port=8080, nodeSelector={"zone": "a"})),
+    (PODS, pending_manifest("claimless", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "none"}}])),
+    (PODS, pending_manifest("unbound", volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "unbound"}}])),
+    (PODS, pending_manifest("evenly", labels={"app": "shy"}, topologySpreadConstraints=SPREAD)),
+    (PODS, pending_manifest("gated", schedulingGates=[{"name": "wait"}])),
 ]
 WAITING = {"evenly", "greedy", "picky", "lonely", "shunned", "avoiding", "named", "harbour", "claimless", "unbound"}
 
@@ -82,7 +82,7 @@ async def _make(client: Client) -> None:
         if resource is NODES:
             name = manifest["metadata"]["name"]
             status = {"status": manifest["status"]}
-            await client.merge_patch(NODES, name, {"spec": {"taints": manifest["spec"]["taints"] or None}})
+            await client.merge_patch(NODES, name, {"spec": {"taints": manifest["spec"].get("taints")}})
             await client.merge_patch(NODES, name, status, subresource="status")
 
 

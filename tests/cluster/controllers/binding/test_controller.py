@@ -14,22 +14,22 @@ from shoal.cluster.controllers.binding.candidates import Candidates, Choice
 from shoal.cluster.controllers.binding.controller import Binding
 from shoal.cluster.controllers.binding.demand import Load
 from shoal.kube import ConnectionFault, Manager, running
-from tests.cluster.controllers.binding.builders import node_manifest, pod_manifest
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
+from tests.cluster.controllers.binding.builders import pending_manifest, worker_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 
 async def make_node(cluster: Cluster, name: str, **chosen: Any) -> None:
-    manifest = node_manifest(name, **chosen)
+    manifest = worker_manifest(name, **chosen)
     status = manifest.pop("status")
     await cluster.make(NODES, manifest)
     # The server taints a new node until its agent has come.
-    await cluster.client.merge_patch(NODES, name, {"spec": {"taints": manifest["spec"]["taints"] or None}})
+    await cluster.client.merge_patch(NODES, name, {"spec": {"taints": manifest["spec"].get("taints")}})
     await cluster.set_status(NODES, name, status)
 
 
 async def make_pod(cluster: Cluster, name: str, **chosen: Any) -> None:
-    await cluster.make(PODS, pod_manifest(name, **chosen))
+    await cluster.make(PODS, pending_manifest(name, **chosen))
 
 
 async def node_of(cluster: Cluster, name: str) -> str:

@@ -14,8 +14,8 @@ from shoal.api.core import NODES, PODS
 from shoal.cluster.controllers.binding import add_binding, filters, words
 from shoal.kube import ConnectionFault, Manager, running
 from tests.cluster.controllers.binding.test_controller import make_node, make_pod, node_of, told
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 
 @asynccontextmanager

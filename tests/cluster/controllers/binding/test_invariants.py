@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.api.core import Pod
-from tests.cluster.controllers.binding.builders import Scheduler, a_node, a_pod
+from tests.cluster.controllers.binding.builders import Scheduler, a_pending_pod, a_worker
 
 SIZES = st.sampled_from([("500m", "1"), ("1", "2"), ("2", "0"), ("3", "1")])
 NODES = st.sampled_from([("4", "4"), ("2", "8"), ("8", "0")])
@@ -35,7 +35,7 @@ def test_nodes_are_never_over_committed_and_room_is_never_missed(steps: list[tup
         if step == "place":
             cpu, gpus = what
             size = Counter({"cpu": _milli(cpu), "gpu": int(gpus)})
-            pod = a_pod(f"p{number}", requests={"cpu": cpu, "gpu": gpus})
+            pod = a_pending_pod(f"p{number}", requests={"cpu": cpu, "gpu": gpus})
             room = {name for name in capacity if _fits(_free(name, capacity, sizes, scheduler.places), size)}
             sizes[pod.metadata.name] = size
             chosen = scheduler.place(pod)
@@ -48,7 +48,7 @@ def test_nodes_are_never_over_committed_and_room_is_never_missed(steps: list[tup
             index, (cpu, gpus) = what
             name = f"n{index}"
             capacity[name] = Counter({"cpu": _milli(cpu), "gpu": int(gpus)})
-            scheduler.picture.put_node(a_node(name, cpu=cpu, gpu=gpus))
+            scheduler.picture.put_node(a_worker(name, cpu=cpu, gpu=gpus))
         elif step == "lose":
             capacity.pop(f"n{what}", None)
             scheduler.picture.remove_node(f"n{what}")

@@ -13,8 +13,8 @@ from shoal.api.core import Node, Pod
 from shoal.cluster.controllers.binding.controller import Binding
 from shoal.cluster.controllers.binding.filters import reasons_against
 from shoal.kube import Change, Manager
-from tests.cluster.controllers.binding.builders import a_node, a_pod, away_from, near_to, on_nodes
-from tests.support.scripted import ScriptedTransport
+from tests.cluster.controllers.binding.builders import a_pending_pod, a_worker, away_from, near_to, on_nodes
+from tests.support.network.scripted import ScriptedTransport
 
 ZONE = "zone"
 PINNED = on_nodes(fields=[{"key": "metadata.name", "operator": "In", "values": ["n0"]}])
@@ -60,7 +60,7 @@ class World:
         self.nodes: dict[str, Node] = {}
 
     def pod(self, name: str, **kind: Any) -> None:
-        made = a_pod(name, schedulerName="default-scheduler", **kind)
+        made = a_pending_pod(name, schedulerName="default-scheduler", **kind)
         self.pods[name] = made
         self.binding._on_pod(Change(None, made))
 
@@ -71,7 +71,7 @@ class World:
 
     def node(self, number: int, zone: int, gpus: int, closed: bool) -> None:
         name = f"n{number}"
-        node = a_node(name, labels={ZONE: f"z{zone}"}, gpu=str(gpus), unschedulable=closed)
+        node = a_worker(name, labels={ZONE: f"z{zone}"}, gpu=str(gpus), unschedulable=closed)
         before, self.nodes[name] = self.nodes.get(name), node
         self.binding._on_node(Change(before, node))
 

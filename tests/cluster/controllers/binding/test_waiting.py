@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shoal.cluster.controllers.binding.demand import Shapes
 from shoal.cluster.controllers.binding.waiting import Waiting
-from tests.cluster.controllers.binding.builders import a_pod, away_from, near_to, on_nodes
+from tests.cluster.controllers.binding.builders import a_pending_pod, away_from, near_to, on_nodes
 
 
 class Lines:
@@ -13,7 +13,7 @@ class Lines:
         self.shapes = Shapes()
 
     def put(self, name: str, *, claims: tuple[str, ...] = (), **chosen: object) -> None:
-        pod = a_pod(name, **chosen)
+        pod = a_pending_pod(name, **chosen)
         self.waiting.put(pod, self.shapes.load_of(pod), claims, told="")
 
     def taken(self) -> list[str]:
@@ -71,7 +71,7 @@ def test_sleepers_wake_for_their_claim_and_their_company() -> None:
     assert sorted(lines.tried()) == ["one", "three", "two"]
     lines.waiting.wake_for_claim("default", "data")
     assert lines.tried() == ["one"]
-    load = lines.shapes.load_of(a_pod("company", labels={"app": "x"}))
+    load = lines.shapes.load_of(a_pending_pod("company", labels={"app": "x"}))
     lines.waiting.wake_for_company(load, lambda namespace: {})
     assert lines.tried() == ["three"]
 

@@ -11,9 +11,9 @@ from shoal.api.batch import CRON_JOBS, JOBS
 from shoal.api.core import EVENTS
 from shoal.api.meta import format_time, now, parse_time
 from shoal.cluster.controllers.cron_jobs import add_cron_jobs
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 TEMPLATE = {"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}
 LONG_AGO = timedelta(hours=2)

@@ -7,28 +7,16 @@ from typing import Any
 from shoal.api.apps import DAEMON_SETS
 from shoal.api.core import NODES, PODS
 from shoal.api.meta import format_time, now
-from tests.cluster.controllers.conftest import Cluster
-from tests.support.cluster_client import until
+from tests.cluster.controllers.builders import workload_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 LABELS = {"app": "agent"}
 
 
-def a_daemon_set(name: str = "agent", *, image: str = "one", pod: dict[str, Any] | None = None, **spec: Any) -> Any:
-    return {
-        "metadata": {"name": name},
-        "spec": {
-            "selector": {"matchLabels": LABELS},
-            "template": {
-                "metadata": {"labels": LABELS},
-                "spec": {
-                    "containers": [{"name": "main", "image": image}],
-                    "terminationGracePeriodSeconds": 0,
-                    **(pod or {}),
-                },
-            },
-            **spec,
-        },
-    }
+def daemon_set_manifest(*, pod: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    shape = {"terminationGracePeriodSeconds": 0, **(pod or {})}
+    return workload_manifest("agent", app="agent", image="one", pod=shape, **spec)
 
 
 async def add_node(cluster: Cluster, name: str, *, taints: Any = (), **labels: str) -> None:

@@ -7,18 +7,19 @@ from typing import Any
 from shoal.api.apps import CONTROLLER_REVISIONS, DAEMON_SETS
 from shoal.api.core import EVENTS, NODES, PODS
 from shoal.cluster.controllers.daemon_sets import add_daemon_sets
-from tests.cluster.controllers.conftest import Cluster, writes_of
 from tests.cluster.controllers.daemon_sets.conftest import (
     LABELS,
-    a_daemon_set,
     add_node,
+    daemon_set_manifest,
     nodes_are,
     pods_by_node,
     run_all,
     run_pod,
     status_is,
 )
-from tests.support.cluster_client import until
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 
 async def change_image(cluster: Cluster, image: str) -> None:
@@ -33,7 +34,7 @@ async def images(cluster: Cluster) -> list[str]:
 async def three_running(cluster: Cluster, **spec: Any) -> None:
     for name in ("a", "b", "c"):
         await add_node(cluster, name)
-    await cluster.make(DAEMON_SETS, a_daemon_set(**spec))
+    await cluster.make(DAEMON_SETS, daemon_set_manifest(**spec))
     await nodes_are(cluster, "a", "b", "c")
     await run_all(cluster)
     await status_is(cluster, numberAvailable=3)
@@ -43,7 +44,7 @@ async def test_every_node_gets_a_pod_that_only_it_can_run(cluster: Cluster) -> N
     await add_node(cluster, "a")
     await add_node(cluster, "b")
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set())
+        await cluster.make(DAEMON_SETS, daemon_set_manifest())
         await nodes_are(cluster, "a", "b")
         (pod,) = (await pods_by_node(cluster))["a"]
         (revision,) = await cluster.all(CONTROLLER_REVISIONS)
@@ -68,7 +69,7 @@ async def test_pods_come_and_go_with_nodes_labels_and_taints(cluster: Cluster) -
     await add_node(cluster, "a", gpu="yes")
     await add_node(cluster, "b")
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set(pod={"nodeSelector": {"gpu": "yes"}}))
+        await cluster.make(DAEMON_SETS, daemon_set_manifest(pod={"nodeSelector": {"gpu": "yes"}}))
         await nodes_are(cluster, "a")
         await cluster.client.merge_patch(NODES.documents(), "b", {"metadata": {"labels": {"gpu": "yes"}}})
         await nodes_are(cluster, "a", "b")
@@ -92,7 +93,7 @@ async def test_a_pod_for_a_node_that_is_gone_is_deleted(cluster: Cluster) -> Non
     await add_node(cluster, "a")
     await add_node(cluster, "b")
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set())
+        await cluster.make(DAEMON_SETS, daemon_set_manifest())
         await nodes_are(cluster, "a", "b")
         await cluster.client.delete(NODES, "b")
         await nodes_are(cluster, "a")
@@ -169,7 +170,7 @@ async def test_on_delete_pods_wait_until_somebody_deletes_them(cluster: Cluster)
 async def test_failed_pods_are_replaced_later_each_time(cluster: Cluster) -> None:
     await add_node(cluster, "a")
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set())
+        await cluster.make(DAEMON_SETS, daemon_set_manifest())
         seen: set[str] = set()
         for _ in range(2):
 
@@ -194,7 +195,7 @@ async def test_failed_pods_are_replaced_later_each_time(cluster: Cluster) -> Non
 async def test_a_pod_counts_as_available_after_min_ready_seconds(cluster: Cluster) -> None:
     await add_node(cluster, "a")
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set(minReadySeconds=1))
+        await cluster.make(DAEMON_SETS, daemon_set_manifest(minReadySeconds=1))
         await nodes_are(cluster, "a")
         await run_all(cluster)
         await status_is(cluster, numberReady=1, numberAvailable=1)
@@ -202,10 +203,9 @@ async def test_a_pod_counts_as_available_after_min_ready_seconds(cluster: Cluste
 
 async def test_a_pod_that_nobody_has_is_adopted(cluster: Cluster) -> None:
     await add_node(cluster, "a")
-    spec = {"containers": [{"name": "main", "image": "mine"}], "nodeName": "a"}
-    await cluster.make(PODS, {"metadata": {"name": "mine", "labels": LABELS}, "spec": spec})
+    await cluster.make(PODS, pod_manifest("mine", labels=LABELS, node="a"))
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set(updateStrategy={"type": "OnDelete"}))
+        await cluster.make(DAEMON_SETS, daemon_set_manifest(updateStrategy={"type": "OnDelete"}))
         await status_is(cluster, currentNumberScheduled=1, updatedNumberScheduled=0)
         (pod,) = await cluster.all(PODS)
         assert pod["metadata"]["ownerReferences"][0]["kind"] == "DaemonSet"
@@ -213,7 +213,7 @@ async def test_a_pod_that_nobody_has_is_adopted(cluster: Cluster) -> None:
 
 async def test_history_is_cut_to_its_limit_and_a_rollback_renumbers(cluster: Cluster) -> None:
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set(revisionHistoryLimit=1))
+        await cluster.make(DAEMON_SETS, daemon_set_manifest(revisionHistoryLimit=1))
         await status_is(cluster, observedGeneration=1)
         (first,) = await cluster.all(CONTROLLER_REVISIONS)
         await change_image(cluster, "two")
@@ -235,7 +235,7 @@ async def test_history_is_cut_to_its_limit_and_a_rollback_renumbers(cluster: Clu
 async def test_one_bad_pod_per_node_is_enough_to_be_told(cluster: Cluster) -> None:
     await add_node(cluster, "a")
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set(pod={"serviceAccountName": "missing"}))
+        await cluster.make(DAEMON_SETS, daemon_set_manifest(pod={"serviceAccountName": "missing"}))
 
         async def told() -> bool:
             return any(event["reason"] == "FailedCreate" for event in await cluster.all(EVENTS))
@@ -247,7 +247,7 @@ async def test_one_bad_pod_per_node_is_enough_to_be_told(cluster: Cluster) -> No
 async def test_a_second_pod_on_a_node_is_deleted(cluster: Cluster) -> None:
     await add_node(cluster, "a")
     async with cluster.controllers(add_daemon_sets):
-        await cluster.make(DAEMON_SETS, a_daemon_set())
+        await cluster.make(DAEMON_SETS, daemon_set_manifest())
         await nodes_are(cluster, "a")
         (pod,) = (await pods_by_node(cluster))["a"]
         await run_pod(cluster, pod, "a")

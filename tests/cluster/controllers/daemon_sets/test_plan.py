@@ -9,7 +9,7 @@ import pytest
 
 from shoal.api.apps import DaemonSet, DaemonSetSpec
 from shoal.api.apps.daemon_sets import DaemonSetRollingUpdate, DaemonSetUpdateStrategy
-from shoal.api.core import Node, NodeSpec, Pod, PodCondition, PodSpec, PodStatus, Taint
+from shoal.api.core import Node, NodeSpec, Pod, PodSpec, Taint
 from shoal.api.meta import ObjectMeta
 from shoal.cluster.controllers.daemon_sets.eligibility import Eligibility, Verdict, daemon_tolerations
 from shoal.cluster.controllers.daemon_sets.failures import FailedPods
@@ -17,6 +17,7 @@ from shoal.cluster.controllers.daemon_sets.objects import by_node, target_node, 
 from shoal.cluster.controllers.daemon_sets.plan import Observed, Work, wanted_work
 from shoal.cluster.controllers.daemon_sets.rollout import next_replacements
 from shoal.cluster.controllers.daemon_sets.status import status_of
+from tests.support.builders.pods import a_condition, a_pod
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
@@ -35,21 +36,18 @@ def a_daemon_set(
     )
 
 
-def a_pod(name: str, *, state: str = "ready", new: bool = True, going: bool = False, age: int = 0) -> Pod:
+def a_daemon_pod(name: str, *, state: str = "ready", new: bool = True, going: bool = False, age: int = 0) -> Pod:
     """A pod of node ``n`` is called ``n`` and whatever tells it from others: ``a``, ``a2``."""
-    phase = {"failed": "Failed", "done": "Succeeded"}.get(state, "Running")
-    condition = PodCondition(type="Ready", status="True", last_transition_time=NOW - timedelta(hours=1))
-    return Pod(
-        metadata=ObjectMeta(
-            name=name,
-            namespace="default",
-            uid=name,
-            creation_timestamp=NOW - timedelta(seconds=age),
-            deletion_timestamp=NOW if going else None,
-            labels={"controller-revision-hash": "new" if new else "old"},
-        ),
-        spec=PodSpec(node_name=name[0]),
-        status=PodStatus(phase=phase, conditions=[condition] if state == "ready" else []),
+    return a_pod(
+        name,
+        namespace="default",
+        uid=name,
+        labels={"controller-revision-hash": "new" if new else "old"},
+        created=NOW - timedelta(seconds=age),
+        deleted=NOW if going else None,
+        node=name[0],
+        phase={"failed": "Failed", "done": "Succeeded"}.get(state, "Running"),
+        conditions=[a_condition("Ready", since=NOW - timedelta(hours=1))] if state == "ready" else None,
     )
 
 
@@ -69,19 +67,22 @@ RUN, STAY, LEAVE = Verdict.RUN, Verdict.STAY, Verdict.LEAVE
     ("verdict", "pods", "expected"),
     [
         pytest.param(RUN, [], "create a", id="a node without one"),
-        pytest.param(RUN, [a_pod("a")], "", id="a node with one"),
+        pytest.param(RUN, [a_daemon_pod("a")], "", id="a node with one"),
         pytest.param(STAY, [], "", id="none where it may only stay"),
-        pytest.param(STAY, [a_pod("a")], "", id="one may stay"),
-        pytest.param(LEAVE, [a_pod("a")], "delete a", id="one must go"),
-        pytest.param(LEAVE, [a_pod("a", going=True)], "", id="one is going"),
-        pytest.param(RUN, [a_pod("a", going=True)], "", id="waits until the old one is gone"),
-        pytest.param(RUN, [a_pod("a", state="failed")], "delete a", id="a failed one"),
-        pytest.param(RUN, [a_pod("a", state="done")], "delete a", id="one that has ended"),
+        pytest.param(STAY, [a_daemon_pod("a")], "", id="one may stay"),
+        pytest.param(LEAVE, [a_daemon_pod("a")], "delete a", id="one must go"),
+        pytest.param(LEAVE, [a_daemon_pod("a", going=True)], "", id="one is going"),
+        pytest.param(RUN, [a_daemon_pod("a", going=True)], "", id="waits until the old one is gone"),
+        pytest.param(RUN, [a_daemon_pod("a", state="failed")], "delete a", id="a failed one"),
+        pytest.param(RUN, [a_daemon_pod("a", state="done")], "delete a", id="one that has ended"),
         pytest.param(
-            RUN, [a_pod("a", state="failed", going=True)], "create a", id="one that failed and goes is no more"
+            RUN, [a_daemon_pod("a", state="failed", going=True)], "create a", id="one that failed and goes is no more"
         ),
         pytest.param(
-            RUN, [a_pod("a", age=1), a_pod("a2", age=9), a_pod("a3")], "delete a, delete a3", id="the oldest stays"
+            RUN,
+            [a_daemon_pod("a", age=1), a_daemon_pod("a2", age=9), a_daemon_pod("a3")],
+            "delete a, delete a3",
+            id="the oldest stays",
         ),
     ],
 )
@@ -92,16 +93,22 @@ def test_a_node_has_one_pod(verdict: Verdict, pods: list[Pod], expected: str) ->
 @pytest.mark.parametrize(
     ("pods", "expected"),
     [
-        pytest.param([a_pod("a", going=True)], "create a", id="need not wait for the old one"),
-        pytest.param([a_pod("a", new=False), a_pod("a2", state="starting")], "", id="two while the new one starts"),
-        pytest.param([a_pod("a", new=False), a_pod("a2")], "delete a", id="the old one goes when the new one serves"),
+        pytest.param([a_daemon_pod("a", going=True)], "create a", id="need not wait for the old one"),
         pytest.param(
-            [a_pod("a", new=False, state="starting"), a_pod("a2", state="starting")],
+            [a_daemon_pod("a", new=False), a_daemon_pod("a2", state="starting")], "", id="two while the new one starts"
+        ),
+        pytest.param(
+            [a_daemon_pod("a", new=False), a_daemon_pod("a2")],
+            "delete a",
+            id="the old one goes when the new one serves",
+        ),
+        pytest.param(
+            [a_daemon_pod("a", new=False, state="starting"), a_daemon_pod("a2", state="starting")],
             "delete a",
             id="an old one that does not serve goes at once",
         ),
         pytest.param(
-            [a_pod("a", new=False, age=3), a_pod("a2", new=False), a_pod("a3", state="starting")],
+            [a_daemon_pod("a", new=False, age=3), a_daemon_pod("a2", new=False), a_daemon_pod("a3", state="starting")],
             "delete a2",
             id="one of each at most",
         ),
@@ -113,7 +120,9 @@ def test_a_node_may_have_two_pods_while_surging(pods: list[Pod], expected: str) 
 
 
 def test_a_failed_pod_is_left_alone_for_a_while() -> None:
-    observed = seen(a_daemon_set(), [a_pod("a", state="failed"), a_pod("b", state="failed")], a=RUN, b=RUN)
+    observed = seen(
+        a_daemon_set(), [a_daemon_pod("a", state="failed"), a_daemon_pod("b", state="failed")], a=RUN, b=RUN
+    )
     work = wanted_work(observed, lambda node: {"a": 4.0, "b": 2.5}[node])
     assert told(work) == ""
     assert work.look_again_after == 2.5
@@ -124,11 +133,11 @@ def test_pods_for_a_node_that_is_gone_go_only_if_they_never_got_there() -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [wanted]}}
     pending = Pod(metadata=ObjectMeta(name="late"), spec=PodSpec(affinity={"nodeAffinity": required}))
     assert target_node(pending) == "z"
-    assert told(wanted_work(seen(a_daemon_set(), [pending, a_pod("z")]), lambda node: 0.0)) == "delete late"
+    assert told(wanted_work(seen(a_daemon_set(), [pending, a_daemon_pod("z")]), lambda node: 0.0)) == "delete late"
 
 
 def old(name: str, **more: Any) -> Pod:
-    return a_pod(name, new=False, **more)
+    return a_daemon_pod(name, new=False, **more)
 
 
 @pytest.mark.parametrize(
@@ -145,34 +154,34 @@ def old(name: str, **more: Any) -> Pod:
             a_daemon_set(unavailable=0), [old("a"), old("b"), old("c")], "delete a", id="none at all means one"
         ),
         pytest.param(
-            a_daemon_set(), [a_pod("a", state="starting"), old("b"), old("c")], "", id="waits for the new one"
+            a_daemon_set(), [a_daemon_pod("a", state="starting"), old("b"), old("c")], "", id="waits for the new one"
         ),
         pytest.param(a_daemon_set(), [old("a"), old("b")], "", id="a node without any counts"),
         pytest.param(
             a_daemon_set(),
-            [a_pod("a", state="starting"), old("b", state="starting"), old("c")],
+            [a_daemon_pod("a", state="starting"), old("b", state="starting"), old("c")],
             "delete b",
             id="one that does not serve goes anyway",
         ),
-        pytest.param(a_daemon_set(), [a_pod("a"), a_pod("b"), a_pod("c")], "", id="all are new"),
+        pytest.param(a_daemon_set(), [a_daemon_pod("a"), a_daemon_pod("b"), a_daemon_pod("c")], "", id="all are new"),
         pytest.param(
             a_daemon_set(surge=1, unavailable=0), [old("a"), old("b"), old("c")], "create a", id="surge: one beside"
         ),
         pytest.param(
             a_daemon_set(surge="50%", unavailable=0),
-            [old("a"), a_pod("a2", state="starting"), old("b"), old("c")],
+            [old("a"), a_daemon_pod("a2", state="starting"), old("b"), old("c")],
             "create b",
             id="surge: one is under way",
         ),
         pytest.param(
             a_daemon_set(surge=1, unavailable=0),
-            [old("a"), a_pod("a2"), old("b"), old("c")],
+            [old("a"), a_daemon_pod("a2"), old("b"), old("c")],
             "create b, delete a",
             id="surge: the old one goes and the next begins",
         ),
         pytest.param(
             a_daemon_set(surge=1, unavailable=0),
-            [old("a"), a_pod("a2", state="starting"), old("b", state="starting"), old("c")],
+            [old("a"), a_daemon_pod("a2", state="starting"), old("b", state="starting"), old("c")],
             "create b",
             id="surge: one that does not serve is no loss",
         ),
@@ -185,9 +194,11 @@ def test_old_pods_are_replaced(daemon_set: DaemonSet, pods: list[Pod], expected:
 @pytest.mark.parametrize(
     ("pods", "expected"),
     [
-        pytest.param([old("a"), a_pod("b", state="starting")], "", id="stays while the others do not serve"),
-        pytest.param([old("a"), a_pod("b")], "delete a", id="goes when enough serve"),
-        pytest.param([old("a", state="starting"), a_pod("b")], "delete a", id="goes at once where it does not serve"),
+        pytest.param([old("a"), a_daemon_pod("b", state="starting")], "", id="stays while the others do not serve"),
+        pytest.param([old("a"), a_daemon_pod("b")], "delete a", id="goes when enough serve"),
+        pytest.param(
+            [old("a", state="starting"), a_daemon_pod("b")], "delete a", id="goes at once where it does not serve"
+        ),
     ],
 )
 def test_a_surging_set_keeps_a_misplaced_pod_until_enough_others_serve(pods: list[Pod], expected: str) -> None:
@@ -243,7 +254,12 @@ def test_a_pod_keeps_its_other_affinities_and_the_template_is_untouched() -> Non
 
 
 def test_the_status_counts_nodes_and_their_oldest_pods() -> None:
-    pods = [a_pod("a", new=False, age=9), a_pod("a2", state="starting"), a_pod("b", state="starting"), a_pod("d")]
+    pods = [
+        a_daemon_pod("a", new=False, age=9),
+        a_daemon_pod("a2", state="starting"),
+        a_daemon_pod("b", state="starting"),
+        a_daemon_pod("d"),
+    ]
     status = status_of(seen(a_daemon_set(), pods, a=RUN, b=RUN, c=RUN, d=STAY, e=LEAVE), collisions=None)
     assert (status.desired_number_scheduled, status.current_number_scheduled) == (3, 2)
     assert (status.number_misscheduled, status.number_ready, status.number_available) == (1, 1, 1)

@@ -11,26 +11,22 @@ from shoal.api.core import EVENTS, PODS
 from shoal.cluster.controllers.deployments import add_deployments
 from shoal.cluster.controllers.deployments.revisions import wanted_set
 from shoal.cluster.controllers.replica_sets import add_replica_sets
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
-from tests.support.ready_pods import add_ready_pods
+from tests.cluster.controllers.builders import workload_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.clusters.ready_pods import add_ready_pods
 
 ALL = (add_replica_sets, add_deployments, add_ready_pods)
 REVISION = "deployment.kubernetes.io/revision"
 
 
-def a_deployment(replicas: int = 3, image: str = "a", **spec: Any) -> dict[str, Any]:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image}]}}
-    selector = {"matchLabels": {"app": "web"}}
-    return {
-        "metadata": {"name": "web", "annotations": {"team": "a"}},
-        "spec": {"replicas": replicas, "selector": selector, "template": template, **spec},
-    }
+def deployment_manifest(replicas: int = 3, **given: Any) -> dict[str, Any]:
+    return workload_manifest(replicas=replicas, image="a", metadata={"annotations": {"team": "a"}}, **given)
 
 
 async def change(cluster: Cluster, *, image: str = "", **spec: Any) -> None:
     if image:
-        spec["template"] = {"spec": {"containers": [{"name": "c", "image": image}]}}
+        spec["template"] = {"spec": {"containers": [{"name": "main", "image": image}]}}
     await cluster.client.merge_patch(DEPLOYMENTS, "web", {"spec": spec}, "default")
 
 
@@ -75,7 +71,7 @@ async def said(cluster: Cluster, reason: str = "ScalingReplicaSet") -> list[str]
 
 
 async def test_a_deployment_is_one_set_of_its_size(cluster: Cluster) -> None:
-    made = (await cluster.make(DEPLOYMENTS, a_deployment())).content
+    made = (await cluster.make(DEPLOYMENTS, deployment_manifest())).content
     async with cluster.controllers(*ALL):
         found = await complete(cluster)
         (only,) = (await sets(cluster)).values()
@@ -120,14 +116,14 @@ async def test_a_deployment_is_one_set_of_its_size(cluster: Cluster) -> None:
 
 
 async def test_a_deployment_at_rest_writes_nothing_also_after_a_restart(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment())
+    await cluster.make(DEPLOYMENTS, deployment_manifest())
     async with cluster.controllers(*ALL):
         await complete(cluster)
         await change(cluster, image="b")
         await complete(cluster)
     async with cluster.controllers(*ALL) as manager:
         await manager.wait_until_working()
-        await cluster.make(DEPLOYMENTS, {**a_deployment(0), "metadata": {"name": "later"}})
+        await cluster.make(DEPLOYMENTS, {**deployment_manifest(0), "metadata": {"name": "later"}})
 
         async def later_is_seen() -> bool:
             found = await cluster.read(DEPLOYMENTS, "later")
@@ -139,7 +135,7 @@ async def test_a_deployment_at_rest_writes_nothing_also_after_a_restart(cluster:
 
 
 async def test_a_new_template_takes_over_and_is_never_short_of_pods(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(4))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(4))
     async with cluster.controllers(*ALL) as manager:
         await complete(cluster)
         ready: list[int] = []
@@ -165,7 +161,7 @@ async def test_a_new_template_takes_over_and_is_never_short_of_pods(cluster: Clu
 
 
 async def test_a_rollout_that_never_becomes_ready_keeps_the_old_pods_and_is_late(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(4, progressDeadlineSeconds=1))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(4, progressDeadlineSeconds=1))
     async with cluster.controllers(add_replica_sets, add_deployments, partial(add_ready_pods, image="a")):
         await complete(cluster)
         await change(cluster, image="broken")
@@ -186,7 +182,7 @@ async def test_a_rollout_that_never_becomes_ready_keeps_the_old_pods_and_is_late
 
 
 async def test_a_size_is_followed_up_and_down(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(2))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(2))
     async with cluster.controllers(*ALL):
         await complete(cluster)
         await change(cluster, replicas=5)
@@ -208,7 +204,7 @@ async def test_a_size_is_followed_up_and_down(cluster: Cluster) -> None:
 
 async def test_in_the_middle_of_a_rollout_another_size_is_shared(cluster: Cluster) -> None:
     strategy = {"rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}
-    await cluster.make(DEPLOYMENTS, a_deployment(10, strategy=strategy))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(10, strategy=strategy))
     async with cluster.controllers(add_replica_sets, add_deployments, partial(add_ready_pods, image="a")):
         await complete(cluster)
         await change(cluster, image="broken")
@@ -222,7 +218,7 @@ async def test_in_the_middle_of_a_rollout_another_size_is_shared(cluster: Cluste
 
 
 async def test_recreating_waits_for_the_last_old_pod(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(2, strategy={"type": "Recreate"}))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(2, strategy={"type": "Recreate"}))
     async with cluster.controllers(*ALL):
         await complete(cluster)
         held = (await cluster.all(PODS))[0]["metadata"]["name"]
@@ -242,7 +238,7 @@ async def test_recreating_waits_for_the_last_old_pod(cluster: Cluster) -> None:
 
 
 async def test_a_paused_deployment_is_scaled_but_not_rolled_out(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(2))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(2))
     async with cluster.controllers(*ALL):
         await complete(cluster)
         await change(cluster, paused=True)
@@ -267,7 +263,7 @@ async def test_a_paused_deployment_is_scaled_but_not_rolled_out(cluster: Cluster
 
 
 async def test_only_so_many_old_versions_are_kept(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(1, revisionHistoryLimit=1))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(1, revisionHistoryLimit=1))
     async with cluster.controllers(*ALL):
         await complete(cluster)
         for image in ("b", "c", "d"):
@@ -281,7 +277,7 @@ async def test_only_so_many_old_versions_are_kept(cluster: Cluster) -> None:
 
 
 async def test_annotations_and_the_time_to_become_ready_reach_the_set(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(1))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(1))
     async with cluster.controllers(*ALL):
         await complete(cluster)
         cause = {"kubernetes.io/change-cause": "a good one"}
@@ -298,7 +294,7 @@ async def test_annotations_and_the_time_to_become_ready_reach_the_set(cluster: C
 
 
 async def test_a_set_that_another_cluster_made_is_found_by_its_template(cluster: Cluster) -> None:
-    made = (await cluster.make(DEPLOYMENTS, a_deployment(2))).content
+    made = (await cluster.make(DEPLOYMENTS, deployment_manifest(2))).content
     labels = {"app": "web", "pod-template-hash": "5d4f6b7c8"}
     spec = copy.deepcopy(made["spec"])
     body = {
@@ -320,7 +316,7 @@ async def test_a_set_that_another_cluster_made_is_found_by_its_template(cluster:
 
 
 async def test_a_set_that_is_not_selected_any_more_is_released(cluster: Cluster) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(1))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(1))
     async with cluster.controllers(*ALL):
         await complete(cluster)
         first = (await sets(cluster))["a"]["metadata"]["name"]
@@ -341,7 +337,7 @@ async def test_a_set_that_is_not_selected_any_more_is_released(cluster: Cluster)
 
 
 async def test_a_name_that_is_taken_is_avoided(cluster: Cluster) -> None:
-    made = await cluster.make(DEPLOYMENTS, a_deployment(1))
+    made = await cluster.make(DEPLOYMENTS, deployment_manifest(1))
     typed = await cluster.client.get(DEPLOYMENTS, "web", "default")
     name = wanted_set(typed, revision=1, replicas=1)["metadata"]["name"]
     other = {"app": "other"}
@@ -357,7 +353,7 @@ async def test_a_name_that_is_taken_is_avoided(cluster: Cluster) -> None:
 
 
 async def test_a_failure_to_make_pods_is_told_on_the_deployment(cluster: Cluster) -> None:
-    body = a_deployment(1)
+    body = deployment_manifest(1)
     body["spec"]["template"]["spec"]["serviceAccountName"] = "robot"
     await cluster.make(DEPLOYMENTS, body)
     async with cluster.controllers(*ALL):
@@ -369,7 +365,7 @@ async def test_a_failure_to_make_pods_is_told_on_the_deployment(cluster: Cluster
 
 
 async def test_a_deployment_on_its_way_out_makes_nothing(cluster: Cluster) -> None:
-    body = a_deployment(1)
+    body = deployment_manifest(1)
     body["metadata"]["finalizers"] = ["example.com/wait"]
     await cluster.make(DEPLOYMENTS, body)
     await cluster.client.delete(DEPLOYMENTS, "web", "default")
@@ -384,7 +380,7 @@ async def test_a_deployment_on_its_way_out_makes_nothing(cluster: Cluster) -> No
 
 @pytest.mark.parametrize("kills", [3])
 async def test_a_rollout_goes_on_wherever_it_was_stopped(cluster: Cluster, kills: int) -> None:
-    await cluster.make(DEPLOYMENTS, a_deployment(5))
+    await cluster.make(DEPLOYMENTS, deployment_manifest(5))
     async with cluster.controllers(*ALL):
         await complete(cluster)
     await change(cluster, image="b")

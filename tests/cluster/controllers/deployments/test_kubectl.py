@@ -15,11 +15,11 @@ from shoal.api.core import NAMESPACES, SERVICE_ACCOUNTS
 from shoal.cluster.controllers.deployments import add_deployments
 from shoal.cluster.controllers.replica_sets import add_replica_sets
 from shoal.kube import Manager, Settings, running
-from tests.support.cluster_client import transport_to
-from tests.support.embedded import Embedded
-from tests.support.kube_fixture import kubectl_for
-from tests.support.kubectl import Kubectl
-from tests.support.ready_pods import add_ready_pods
+from tests.support.clusters.client import transport_to
+from tests.support.clusters.embedded import Embedded
+from tests.support.clusters.ready_pods import add_ready_pods
+from tests.support.clusters.real import kubectl_for
+from tests.support.programs.kubectl import Kubectl
 
 pytestmark = pytest.mark.kube
 

@@ -19,14 +19,13 @@ from shoal.cluster.controllers.disruption.budget import (
     failed_status,
 )
 from shoal.cluster.controllers.selections import shown
+from tests.support.builders.pods import a_pod
 
 NOW = now()
 
 
-def a_pod(name: str, *, ready: bool = True, deleting: bool = False) -> Pod:
-    condition = {"type": "Ready", "status": "True" if ready else "False"}
-    metadata: dict[str, Any] = {"name": name} | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleting else {})
-    return msgspec.convert({"metadata": metadata, "status": {"conditions": [condition]}}, Pod)
+def a_guarded_pod(name: str, *, ready: bool = True, deleting: bool = False) -> Pod:
+    return a_pod(name, deleted=NOW if deleting else None, conditions={"Ready": str(ready)})
 
 
 def a_budget(**spec: Any) -> PodDisruptionBudget:
@@ -51,11 +50,21 @@ def test_a_budget_asks_for(spec: dict[str, Any], pods: int, scale: int, asked: E
 
 
 ALLOWED = {
-    "all are well": ([a_pod("a"), a_pod("b"), a_pod("c")], Expected(pods=3, healthy=2), 3, 1),
-    "one is not ready": ([a_pod("a"), a_pod("b"), a_pod("c", ready=False)], Expected(pods=3, healthy=2), 2, 0),
-    "one is going": ([a_pod("a"), a_pod("b"), a_pod("c", deleting=True)], Expected(pods=3, healthy=1), 2, 1),
-    "fewer than wanted": ([a_pod("a")], Expected(pods=3, healthy=2), 1, 0),
-    "nobody expects any": ([a_pod("a")], Expected(pods=0, healthy=0), 1, 0),
+    "all are well": ([a_guarded_pod("a"), a_guarded_pod("b"), a_guarded_pod("c")], Expected(pods=3, healthy=2), 3, 1),
+    "one is not ready": (
+        [a_guarded_pod("a"), a_guarded_pod("b"), a_guarded_pod("c", ready=False)],
+        Expected(pods=3, healthy=2),
+        2,
+        0,
+    ),
+    "one is going": (
+        [a_guarded_pod("a"), a_guarded_pod("b"), a_guarded_pod("c", deleting=True)],
+        Expected(pods=3, healthy=1),
+        2,
+        1,
+    ),
+    "fewer than wanted": ([a_guarded_pod("a")], Expected(pods=3, healthy=2), 1, 0),
+    "nobody expects any": ([a_guarded_pod("a")], Expected(pods=0, healthy=0), 1, 0),
 }
 
 
@@ -70,7 +79,7 @@ def test_a_budget_spares(pods: list[Pod], asked: Expected, healthy: int, allowed
 
 
 def test_a_granted_eviction_counts_until_it_is_seen_or_two_minutes_old() -> None:
-    pods = [a_pod("fresh"), a_pod("old"), a_pod("going", deleting=True), a_pod("other")]
+    pods = [a_guarded_pod("fresh"), a_guarded_pod("old"), a_guarded_pod("going", deleting=True), a_guarded_pod("other")]
     fresh, old = NOW - timedelta(seconds=30), NOW - timedelta(seconds=130)
     granted = {"fresh": fresh, "old": old, "going": fresh, "gone": fresh}
     found = disrupted(granted, pods, now=NOW)
@@ -82,7 +91,9 @@ def test_a_granted_eviction_counts_until_it_is_seen_or_two_minutes_old() -> None
 
 
 def test_a_budget_that_cannot_be_counted_allows_nothing() -> None:
-    before = budget_status(a_budget(), Expected(pods=2, healthy=1), [a_pod("a"), a_pod("b")], {}, now=NOW)
+    before = budget_status(
+        a_budget(), Expected(pods=2, healthy=1), [a_guarded_pod("a"), a_guarded_pod("b")], {}, now=NOW
+    )
     budget = msgspec.structs.replace(a_budget(), status=before)
     status = failed_status(budget, "jobs.batch does not implement the scale subresource", now=NOW)
     assert (status.disruptions_allowed, status.current_healthy) == (0, 2)

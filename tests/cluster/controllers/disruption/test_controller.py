@@ -15,10 +15,11 @@ from shoal.api.meta import format_time, now
 from shoal.api.policy import POD_DISRUPTION_BUDGETS
 from shoal.cluster.controllers.disruption import add_disruption
 from shoal.kube import Client, TooManyRequests
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
+from tests.cluster.controllers.builders import workload_manifest
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
-TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 SELECTOR = {"matchLabels": {"app": "web"}}
 
 
@@ -29,8 +30,7 @@ def owned_by(kind: str, owner: Any, api_version: str = "apps/v1") -> dict[str, A
 
 async def make_pods(cluster: Cluster, names: str, owner: dict[str, Any] | None = None, *, ready: bool = True) -> None:
     for name in names.split():
-        pod = {"metadata": {"name": name, "labels": {"app": "web"}} | (owner or {}), "spec": TEMPLATE["spec"]}
-        await cluster.make(PODS, pod)
+        await cluster.make(PODS, pod_manifest(name, labels={"app": "web"}, metadata=owner))
         if ready:
             await set_ready(cluster, name)
 
@@ -39,13 +39,11 @@ async def set_ready(cluster: Cluster, name: str, status: str = "True") -> None:
     await cluster.set_status(PODS, name, {"phase": "Running", "conditions": [{"type": "Ready", "status": status}]})
 
 
-async def a_deployment(cluster: Cluster, replicas: int) -> dict[str, Any]:
+async def make_owner(cluster: Cluster, replicas: int) -> dict[str, Any]:
     """A deployment's replica set, as the owner of pods."""
-    spec = {"replicas": replicas, "selector": SELECTOR, "template": TEMPLATE}
-    deployment = await cluster.make(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
-    metadata = {"name": "web-1"} | owned_by("Deployment", deployment)
-    replica_set = await cluster.make(REPLICA_SETS, {"metadata": metadata, "spec": spec | {"replicas": 2}})
-    return owned_by("ReplicaSet", replica_set)
+    deployment = await cluster.make(DEPLOYMENTS, workload_manifest(replicas=replicas))
+    part = workload_manifest("web-1", replicas=2, metadata=owned_by("Deployment", deployment))
+    return owned_by("ReplicaSet", await cluster.make(REPLICA_SETS, part))
 
 
 async def make_budget(cluster: Cluster, **spec: Any) -> None:
@@ -68,7 +66,7 @@ async def events(cluster: Cluster) -> list[str]:
 
 
 async def test_a_share_is_a_share_of_what_the_deployment_wants(cluster: Cluster) -> None:
-    owner = await a_deployment(cluster, replicas=4)
+    owner = await make_owner(cluster, replicas=4)
     await make_pods(cluster, "a b c", owner)
     async with cluster.controllers(add_disruption):
         await make_budget(cluster, maxUnavailable="30%")
@@ -84,8 +82,7 @@ async def test_a_share_is_a_share_of_what_the_deployment_wants(cluster: Cluster)
 
 
 async def test_any_owner_with_a_size_will_do(cluster: Cluster) -> None:
-    spec = {"replicas": 5, "selector": SELECTOR, "template": TEMPLATE}
-    owner = await cluster.make(DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
+    owner = await cluster.make(DEPLOYMENTS, workload_manifest(replicas=5))
     await make_pods(cluster, "a b c", owned_by("Deployment", owner))  # not by a replica set: its scale is asked for
     async with cluster.controllers(add_disruption):
         await make_budget(cluster, minAvailable="40%")
@@ -93,7 +90,7 @@ async def test_any_owner_with_a_size_will_do(cluster: Cluster) -> None:
 
 
 async def test_an_owner_that_is_gone_allows_nothing(cluster: Cluster) -> None:
-    owner = await a_deployment(cluster, replicas=2)
+    owner = await make_owner(cluster, replicas=2)
     await make_pods(cluster, "a b", owner)
     await cluster.client.delete(REPLICA_SETS, "web-1", "default", propagation="Background")
     async with cluster.controllers(add_disruption):
@@ -105,7 +102,7 @@ async def test_an_owner_that_is_gone_allows_nothing(cluster: Cluster) -> None:
 
 
 async def test_evictions_are_granted_one_by_one(cluster: Cluster) -> None:
-    owner = await a_deployment(cluster, replicas=3)
+    owner = await make_owner(cluster, replicas=3)
     await make_pods(cluster, "a b c", owner)
     async with cluster.controllers(add_disruption):
         await make_budget(cluster, minAvailable=2)
@@ -118,7 +115,7 @@ async def test_evictions_are_granted_one_by_one(cluster: Cluster) -> None:
 
 
 async def test_a_job_has_no_size_and_so_nothing_is_allowed(cluster: Cluster) -> None:
-    template = {**TEMPLATE, "spec": TEMPLATE["spec"] | {"restartPolicy": "Never"}}  # type: ignore[operator]
+    template = workload_manifest(pod={"restartPolicy": "Never"})["spec"]["template"]
     job = await cluster.make(JOBS, {"metadata": {"name": "j"}, "spec": {"template": template}})
     await make_pods(cluster, "a", owned_by("Job", job, "batch/v1"))
     async with cluster.controllers(add_disruption):

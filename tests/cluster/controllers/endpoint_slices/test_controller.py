@@ -7,9 +7,9 @@ import pytest
 from shoal.api.core import ENDPOINTS, EVENTS, NODES, PODS, SERVICES
 from shoal.api.discovery_k8s_io import ENDPOINT_SLICES
 from shoal.cluster.controllers.endpoint_slices import add_endpoint_slices
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.backends import make_pod, ready_status
-from tests.support.cluster_client import until
+from tests.support.builders.services import make_pod, ready_status
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 ZONE = {"topology.kubernetes.io/zone": "east"}
 

@@ -14,7 +14,7 @@ from shoal.cluster.controllers.endpoint_slices.backends_of_service import addres
 from shoal.cluster.controllers.endpoint_slices.hints import with_hints
 from shoal.cluster.controllers.endpoint_slices.packing import plan_slices, slice_labels
 from shoal.cluster.controllers.endpoint_slices.plan import Plan
-from tests.support.backends import a_pod, a_service
+from tests.support.builders.services import a_backend, a_service
 
 MANAGER = "endpointslice-controller.k8s.io"
 SERVICE = a_service()
@@ -22,7 +22,7 @@ LIMIT = 10
 
 
 def pods(numbers: Iterable[int]) -> list[Pod]:
-    return [a_pod(f"p{number}", f"10.0.0.{number}") for number in numbers]
+    return [a_backend(f"p{number}", f"10.0.0.{number}") for number in numbers]
 
 
 def endpoints(numbers: Iterable[int]) -> list[Endpoint]:
@@ -113,7 +113,7 @@ def test_slices_of_an_earlier_service_of_the_name_are_deleted_not_used() -> None
 
 
 def test_a_changed_endpoint_is_changed_where_it_is() -> None:
-    changed = [*pods(range(1, 3)), a_pod("p0", "10.0.0.0", ready=False)]
+    changed = [*pods(range(1, 3)), a_backend("p0", "10.0.0.0", ready=False)]
     plan = planned(SERVICE, changed, [a_slice("a", range(3))])
     ((_, after),) = plan.update
     assert [endpoint.conditions.ready for endpoint in after.endpoints or ()] == [False, True, True]
@@ -132,9 +132,9 @@ def test_labels_of_the_service_are_carried_over() -> None:
 def test_pods_whose_named_port_differs_are_in_slices_of_their_own() -> None:
     service = a_service(ports=[{"name": "http", "port": 80, "targetPort": "web", "protocol": "TCP"}])
     chosen = [
-        a_pod("p", "10.0.0.1", ports={"web": 8080}),
-        a_pod("q", "10.0.0.2", ports={"web": 9090}),
-        a_pod("r", "10.0.0.3"),
+        a_backend("p", "10.0.0.1", ports={"web": 8080}),
+        a_backend("q", "10.0.0.2", ports={"web": 9090}),
+        a_backend("r", "10.0.0.3"),
     ]
     plan = planned(service, chosen, [])
     ports = sorted([port.port for port in new.ports or ()] for new in plan.create)
@@ -144,11 +144,13 @@ def test_pods_whose_named_port_differs_are_in_slices_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("pod", "publish", "conditions"),
     [
-        pytest.param(a_pod("p", "10.0.0.1"), False, (True, True, False), id="ready"),
-        pytest.param(a_pod("p", "10.0.0.1", ready=False), False, (False, False, False), id="not ready"),
-        pytest.param(a_pod("p", "10.0.0.1", going=True), False, (False, True, True), id="going, and still serving"),
-        pytest.param(a_pod("p", "10.0.0.1", ready=False), True, (True, False, False), id="published though not ready"),
-        pytest.param(a_pod("p", "10.0.0.1", going=True), True, (True, True, True), id="published though going"),
+        pytest.param(a_backend("p", "10.0.0.1"), False, (True, True, False), id="ready"),
+        pytest.param(a_backend("p", "10.0.0.1", ready=False), False, (False, False, False), id="not ready"),
+        pytest.param(a_backend("p", "10.0.0.1", going=True), False, (False, True, True), id="going, and still serving"),
+        pytest.param(
+            a_backend("p", "10.0.0.1", ready=False), True, (True, False, False), id="published though not ready"
+        ),
+        pytest.param(a_backend("p", "10.0.0.1", going=True), True, (True, True, True), id="published though going"),
     ],
 )
 def test_the_conditions_of_an_endpoint(pod: Pod, publish: bool, conditions: tuple[bool, bool, bool]) -> None:
@@ -159,7 +161,7 @@ def test_the_conditions_of_an_endpoint(pod: Pod, publish: bool, conditions: tupl
 
 
 def test_a_pod_on_an_unknown_node_is_left_out_unless_its_service_publishes_all() -> None:
-    pod = a_pod("p", "10.0.0.1")
+    pod = a_backend("p", "10.0.0.1")
     wanted = wanted_endpoints(SERVICE, [pod], "IPv4", lambda _: None)
     assert wanted.nowhere == [pod]
     assert [list(together) for together in wanted.endpoints.values()] == [[]]

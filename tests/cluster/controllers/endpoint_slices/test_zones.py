@@ -15,7 +15,8 @@ from shoal.cluster.controllers.endpoint_slices.capacity import ZoneCapacity
 from shoal.cluster.controllers.endpoint_slices.hints import shares_out_zones
 from shoal.cluster.controllers.endpoint_slices.zones import NoHints, ZoneShares, shared_out
 from shoal.kube import Change
-from tests.support.backends import a_service
+from tests.support.builders.nodes import a_node
+from tests.support.builders.services import a_service
 
 
 def a_slice(*zones: str, name: str = "s", ready: bool = True) -> EndpointSlice:
@@ -85,10 +86,8 @@ def test_endpoints_that_are_not_ready_get_no_hints() -> None:
     assert [hints(each) for each in changed] == [{"a": 1, "b": 1}, {}]
 
 
-def a_node(zone: str, cpu: str = "4", *, ready: str = "True", **labels: str) -> Node:
-    named = {"topology.kubernetes.io/zone": zone} if zone else {}
-    status = {"allocatable": {"cpu": cpu}, "conditions": [{"type": "Ready", "status": ready}]}
-    return msgspec.convert({"metadata": {"labels": named | labels}, "status": status}, Node)
+def a_zoned_node(zone: str, cpu: str = "4", **given: Any) -> Node:
+    return a_node(zone=zone, allocatable={"cpu": cpu}, **given)
 
 
 def named(node: Node, name: str) -> Node:
@@ -101,12 +100,15 @@ MASTER = {"node-role.kubernetes.io/control-plane": ""}
 @pytest.mark.parametrize(
     ("nodes", "expected"),
     [
-        ([a_node("a"), a_node("b")], {"a": 0.5, "b": 0.5}),
-        ([a_node("a", "3"), a_node("b", "500m"), a_node("b", "500m")], {"a": 0.75, "b": 0.25}),
-        ([a_node("a"), a_node("b"), a_node("", ready="False"), a_node("", **MASTER)], {"a": 0.5, "b": 0.5}),
-        ([a_node("a"), a_node("b"), a_node("")], None),
-        ([a_node("a"), a_node("b", "0")], None),
-        ([a_node("a"), a_node("a")], None),
+        ([a_zoned_node("a"), a_zoned_node("b")], {"a": 0.5, "b": 0.5}),
+        ([a_zoned_node("a", "3"), a_zoned_node("b", "500m"), a_zoned_node("b", "500m")], {"a": 0.75, "b": 0.25}),
+        (
+            [a_zoned_node("a"), a_zoned_node("b"), a_zoned_node("", ready="False"), a_zoned_node("", labels=MASTER)],
+            {"a": 0.5, "b": 0.5},
+        ),
+        ([a_zoned_node("a"), a_zoned_node("b"), a_zoned_node("")], None),
+        ([a_zoned_node("a"), a_zoned_node("b", "0")], None),
+        ([a_zoned_node("a"), a_zoned_node("a")], None),
         ([], None),
     ],
 )
@@ -119,14 +121,16 @@ def test_the_shares_of_zones(nodes: list[Node], expected: ZoneShares) -> None:
 
 def test_the_shares_of_zones_follow_their_nodes() -> None:
     capacity = ZoneCapacity()
-    for name, node in {"a": a_node("a"), "b": a_node("b"), "odd": a_node("")}.items():
+    for name, node in {"a": a_zoned_node("a"), "b": a_zoned_node("b"), "odd": a_zoned_node("")}.items():
         capacity.node_changed(Change(None, named(node, name)))
     assert capacity.shares is None
-    capacity.node_changed(Change(named(a_node(""), "odd"), None))
+    capacity.node_changed(Change(named(a_zoned_node(""), "odd"), None))
     assert capacity.shares == {"a": 0.5, "b": 0.5}
-    capacity.node_changed(Change(named(a_node("b"), "b"), named(a_node("c", "12"), "b")))
+    capacity.node_changed(Change(named(a_zoned_node("b"), "b"), named(a_zoned_node("c", "12"), "b")))
     assert capacity.shares == {"a": 0.25, "c": 0.75}
-    capacity.node_changed(Change(named(a_node("c", "12"), "b"), named(a_node("c", "12", ready="Unknown"), "b")))
+    capacity.node_changed(
+        Change(named(a_zoned_node("c", "12"), "b"), named(a_zoned_node("c", "12", ready="Unknown"), "b"))
+    )
     assert capacity.shares is None
 
 

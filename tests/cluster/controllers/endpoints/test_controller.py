@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from shoal.api.core import ENDPOINTS, PODS, SERVICES
 from shoal.cluster.controllers.endpoints import add_endpoints
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.backends import make_pod, ready_status
-from tests.support.cluster_client import until
-from tests.support.faults import behind
+from tests.support.builders.services import make_pod, ready_status
+from tests.support.clusters.client import until
+from tests.support.clusters.faults import behind
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 
 async def make_service(cluster: Cluster, name: str = "web", **spec: Any) -> None:
@@ -114,7 +114,7 @@ async def test_endpoints_of_a_service_that_is_not_seen_yet_stay(cluster: Cluster
                 await cluster.make(ENDPOINTS, by_hand)
                 await cluster.client.delete(ENDPOINTS, "db", "default")
                 made = await cluster.make(ENDPOINTS, by_hand)
-            await asyncio.sleep(0.2)
+            await at_rest(manager)
             found = await cluster.read(ENDPOINTS, "db")
     assert found is not None
     assert found["metadata"]["uid"] == made.metadata.uid

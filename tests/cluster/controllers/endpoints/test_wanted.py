@@ -7,7 +7,7 @@ import pytest
 
 from shoal.api.core import EndpointAddress, Endpoints, EndpointSubset, Pod, Service
 from shoal.cluster.controllers.endpoints.wanted import wanted_endpoints, within_capacity
-from tests.support.backends import START, a_pod, a_service
+from tests.support.builders.services import START, a_backend, a_service
 
 
 def made(service: Service, *pods: Pod) -> Endpoints:
@@ -34,31 +34,33 @@ TWO_PORTS = [{"name": "a", "port": 80, "targetPort": "web"}, {"name": "b", "port
 @pytest.mark.parametrize(
     ("service", "pods", "expected"),
     [
-        pytest.param(a_service(), [a_pod("p", "1.1.1.1")], [(["1.1.1.1"], [], [8080])], id="a ready pod"),
-        pytest.param(a_service(), [a_pod("p", "1.1.1.1", ready=False)], [([], ["1.1.1.1"], [8080])], id="not ready"),
+        pytest.param(a_service(), [a_backend("p", "1.1.1.1")], [(["1.1.1.1"], [], [8080])], id="a ready pod"),
+        pytest.param(a_service(), [a_backend("p", "1.1.1.1", ready=False)], [([], ["1.1.1.1"], [8080])],
+            id="not ready"),
         pytest.param(
             a_service(publishNotReadyAddresses=True),
-            [a_pod("p", "1.1.1.1", ready=False), a_pod("q", "1.1.1.2", going=True)],
+            [a_backend("p", "1.1.1.1", ready=False), a_backend("q", "1.1.1.2", going=True)],
             [(["1.1.1.1", "1.1.1.2"], [], [8080])],
             id="published in any state",
         ),
-        pytest.param(a_service(), [a_pod("p", "1.1.1.1", going=True)], [], id="going"),
-        pytest.param(a_service(), [a_pod("p", "1.1.1.1", phase="Failed")], [], id="failed"),
-        pytest.param(a_service(), [a_pod("p")], [], id="no address yet"),
-        pytest.param(a_service(), [a_pod("p", "fd00::1")], [], id="the other family"),
+        pytest.param(a_service(), [a_backend("p", "1.1.1.1", going=True)], [], id="going"),
+        pytest.param(a_service(), [a_backend("p", "1.1.1.1", phase="Failed")], [], id="failed"),
+        pytest.param(a_service(), [a_backend("p")], [], id="no address yet"),
+        pytest.param(a_service(), [a_backend("p", "fd00::1")], [], id="the other family"),
         pytest.param(
-            a_service(ipFamilies=["IPv6", "IPv4"]), [a_pod("p", ["1.1.1.1", "fd00::1"])], [(["fd00::1"], [], [8080])],
-            id="the first family counts",
+            a_service(ipFamilies=["IPv6", "IPv4"]), [a_backend("p", ["1.1.1.1", "fd00::1"])],
+            [(["fd00::1"], [], [8080])], id="the first family counts",
         ),
-        pytest.param(a_service(ipFamilies=[], clusterIP="fd00::9"), [a_pod("p", ["1.1.1.1", "fd00::1"])],
+        pytest.param(a_service(ipFamilies=[], clusterIP="fd00::9"), [a_backend("p", ["1.1.1.1", "fd00::1"])],
             [(["fd00::1"], [], [8080])], id="the family of the service's address"),
-        pytest.param(a_service(ports=[], clusterIP="None"), [a_pod("p", "1.1.1.1")], [(["1.1.1.1"], [], [])],
+        pytest.param(a_service(ports=[], clusterIP="None"), [a_backend("p", "1.1.1.1")], [(["1.1.1.1"], [], [])],
             id="headless without ports"),
-        pytest.param(a_service(ports=[]), [a_pod("p", "1.1.1.1")], [], id="no ports at all"),
-        pytest.param(a_service(ports=TWO_PORTS), [a_pod("p", "1.1.1.1", ports={"web": 8000})],
+        pytest.param(a_service(ports=[]), [a_backend("p", "1.1.1.1")], [], id="no ports at all"),
+        pytest.param(a_service(ports=TWO_PORTS), [a_backend("p", "1.1.1.1", ports={"web": 8000})],
             [(["1.1.1.1"], [], [8000, 9090])], id="a port by name"),
-        pytest.param(a_service(ports=TWO_PORTS[:1]), [a_pod("p", "1.1.1.1")], [], id="no port of that name"),
-        pytest.param(a_service(), [a_pod("p", "001.002.003.004")], [(["1.2.3.4"], [], [8080])], id="an odd spelling"),
+        pytest.param(a_service(ports=TWO_PORTS[:1]), [a_backend("p", "1.1.1.1")], [], id="no port of that name"),
+        pytest.param(a_service(), [a_backend("p", "001.002.003.004")], [(["1.2.3.4"], [], [8080])],
+            id="an odd spelling"),
     ],
 )  # fmt: skip
 def test_which_pods_are_shown_and_how(
@@ -68,7 +70,7 @@ def test_which_pods_are_shown_and_how(
 
 
 def test_pods_with_other_ports_have_a_subset_of_their_own() -> None:
-    pods = [a_pod("p", "1.1.1.1", ports={"web": 8000}), a_pod("q", "1.1.1.2", ports={"web": 8001})]
+    pods = [a_backend("p", "1.1.1.1", ports={"web": 8000}), a_backend("q", "1.1.1.2", ports={"web": 8001})]
     found = shown(a_service(ports=TWO_PORTS), *pods)
     assert sorted(found) == [(["1.1.1.1"], [], [8000]), (["1.1.1.1", "1.1.1.2"], [], [9090]), (["1.1.1.2"], [], [8001])]
 
@@ -83,14 +85,14 @@ def test_labels_are_the_services_and_two_of_the_controllers() -> None:
 
 
 def test_nothing_is_wanted_where_all_is_said() -> None:
-    pods = [a_pod(f"p{number}", f"1.1.1.{number}") for number in range(3)]
+    pods = [a_backend(f"p{number}", f"1.1.1.{number}") for number in range(3)]
     current = made(a_service(), *pods)
     assert wanted_endpoints(a_service(), reversed(pods), current, None) is None
 
 
 def test_versions_and_order_of_another_writer_do_not_matter() -> None:
     service = a_service()
-    current = made(service, a_pod("p", "1.1.1.1"), a_pod("q", "1.1.1.2"))
+    current = made(service, a_backend("p", "1.1.1.1"), a_backend("q", "1.1.1.2"))
     (subset,) = current.subsets
     versioned = []
     for address in reversed(subset.addresses):
@@ -98,7 +100,7 @@ def test_versions_and_order_of_another_writer_do_not_matter() -> None:
         reference = msgspec.structs.replace(address.target_ref, resource_version="7")
         versioned.append(msgspec.structs.replace(address, target_ref=reference))
     other = msgspec.structs.replace(current, subsets=[msgspec.structs.replace(subset, addresses=versioned)])
-    assert wanted_endpoints(service, [a_pod("p", "1.1.1.1"), a_pod("q", "1.1.1.2")], other, None) is None
+    assert wanted_endpoints(service, [a_backend("p", "1.1.1.1"), a_backend("q", "1.1.1.2")], other, None) is None
 
 
 def test_annotations_of_others_stay_and_an_undated_change_has_no_date() -> None:
@@ -106,7 +108,7 @@ def test_annotations_of_others_stay_and_an_undated_change_has_no_date() -> None:
     current = made(service)
     annotated = msgspec.structs.replace(current.metadata, annotations=current.metadata.annotations | {"mine": "1"})
     later = wanted_endpoints(
-        service, [a_pod("p", "1.1.1.1")], msgspec.structs.replace(current, metadata=annotated), None
+        service, [a_backend("p", "1.1.1.1")], msgspec.structs.replace(current, metadata=annotated), None
     )
     assert later is not None
     assert later.metadata.annotations == {"mine": "1"}
@@ -114,7 +116,7 @@ def test_annotations_of_others_stay_and_an_undated_change_has_no_date() -> None:
 
 def test_more_than_a_thousand_addresses_are_cut_and_then_left_alone() -> None:
     service = a_service()
-    pods = [a_pod(f"p{number}", f"10.0.{number // 250}.{number % 250}") for number in range(1200)]
+    pods = [a_backend(f"p{number}", f"10.0.{number // 250}.{number % 250}") for number in range(1200)]
     found = wanted_endpoints(service, pods, None, START + timedelta(seconds=1))
     assert found is not None
     assert len(found.subsets[0].addresses) == 1000

@@ -11,8 +11,8 @@ from shoal.api.batch import JOBS, Job, JobCondition, JobSpec, JobStatus
 from shoal.api.meta import ObjectMeta, format_time, now
 from shoal.cluster.controllers.finished_jobs import add_finished_jobs
 from shoal.cluster.controllers.finished_jobs.controller import expires_at
-from tests.cluster.controllers.conftest import Cluster
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 ENDED = datetime(2026, 7, 9, tzinfo=UTC)
 TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}

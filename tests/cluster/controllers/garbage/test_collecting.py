@@ -18,10 +18,10 @@ from shoal.kube.admission.configuration import CUSTOM_RESOURCE_DEFINITIONS
 from shoal.kube.backoff import Backoff
 from shoal.kube.queries import Propagation
 from shoal.kube.transport import Request, Response
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import install, until
-from tests.support.faults import FaultyTransport
-from tests.support.widgets import WIDGET_DEFINITION, WIDGETS
+from tests.support.clusters.client import install, until
+from tests.support.clusters.faults import FaultyTransport
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.schemas.widgets import WIDGET_DEFINITION, WIDGETS
 
 Content = dict[str, Any]
 HOLD = "example.com/hold"

@@ -10,6 +10,8 @@ import msgspec
 
 from shoal.api.batch import COMPLETION_INDEX, INDEX_FAILURE_COUNT, TRACKING_FINALIZER, Job
 from shoal.api.core import Pod
+from shoal.api.meta import format_time
+from tests.support.builders.pods import a_condition, a_pod
 
 NOON = datetime(2026, 7, 9, 12, 0, tzinfo=UTC)
 _numbers = count()
@@ -26,7 +28,7 @@ def a_job(*, status: dict[str, Any] | None = None, deleted: bool = False, **spec
     return msgspec.convert(body, Job)
 
 
-def a_pod(
+def a_job_pod(
     phase: str = "Pending",
     *,
     index: int | str | None = None,
@@ -37,34 +39,29 @@ def a_pod(
     tracked: bool = True,
     failures: int | None = None,
     created: float = 0,
-    **fields: Any,
+    node: str = "",
 ) -> Pod:
-    """A pod; times are seconds from noon."""
+    """A pod of the Job; times are seconds from noon."""
     number = next(_numbers)
-    annotations = {COMPLETION_INDEX: str(index)} if index is not None else {}
-    if failures is not None:
-        annotations[INDEX_FAILURE_COUNT] = str(failures)
-    metadata: dict[str, Any] = {
-        "name": f"work-{number}",
-        "namespace": "default",
-        "uid": f"uid-{number}",
-        "annotations": annotations,
-        "finalizers": [TRACKING_FINALIZER] if tracked else [],
-        "creationTimestamp": _at(created),
-    }
-    if deleted:
-        metadata["deletionTimestamp"] = _at(0)
-    status: dict[str, Any] = {"phase": phase}
+    annotations = {COMPLETION_INDEX: index, INDEX_FAILURE_COUNT: failures}
+    status: dict[str, Any] = {}
     if ended is not None or code is not None:
-        terminated = {"exitCode": code or 0, "finishedAt": _at(ended or 0)}
+        terminated = {"exitCode": code or 0, "finishedAt": format_time(_at(ended or 0))}
         status["containerStatuses"] = [{"name": "main", "state": {"terminated": terminated}}]
-    if conditions:
-        status["conditions"] = [
-            {"type": kind, "status": value, "lastTransitionTime": _at(0)} for kind, value in conditions.items()
-        ]
-    node = {"nodeName": fields["node"]} if "node" in fields else {}
-    return msgspec.convert({"metadata": metadata, "spec": node, "status": status}, Pod)
+    return a_pod(
+        f"work-{number}",
+        namespace="default",
+        uid=f"uid-{number}",
+        annotations={key: str(value) for key, value in annotations.items() if value is not None},
+        metadata={"finalizers": [TRACKING_FINALIZER] if tracked else []},
+        created=_at(created),
+        deleted=NOON if deleted else None,
+        node=node,
+        phase=phase,
+        conditions=[a_condition(kind, value, since=NOON) for kind, value in (conditions or {}).items()],
+        status=status,
+    )
 
 
-def _at(seconds: float) -> str:
-    return (NOON + timedelta(seconds=seconds)).isoformat()
+def _at(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)

@@ -9,17 +9,12 @@ import pytest
 from shoal.api.batch import JOBS
 from shoal.api.core import PODS
 from shoal.kube import NotFound
-from tests.cluster.controllers.conftest import Cluster
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 TEMPLATE: dict[str, Any] = {
     "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "busybox"}]},
 }
-
-
-def a_job(name: str, **spec: Any) -> dict[str, Any]:
-    """The body of a Job."""
-    return {"metadata": {"name": name}, "spec": {"template": TEMPLATE, **spec}}
 
 
 class JobWorld:
@@ -30,7 +25,8 @@ class JobWorld:
 
     async def make(self, name: str = "work", **spec: Any) -> dict[str, Any]:
         """Creates a Job."""
-        return (await self.cluster.make(JOBS, a_job(name, **spec))).content
+        body = {"metadata": {"name": name}, "spec": {"template": TEMPLATE, **spec}}
+        return (await self.cluster.make(JOBS, body)).content
 
     async def job(self, name: str = "work") -> dict[str, Any]:
         """A Job as the server has it."""

@@ -20,11 +20,10 @@ from shoal.api.core import PODS
 from shoal.cluster.controllers.jobs import add_jobs
 from shoal.kube import ConnectionFault, EventType, Informer, Manager, running
 from shoal.kube.transport import Request, Response, Stream, Transport, WebSocket
-from tests.cluster.controllers.conftest import Cluster
 from tests.cluster.controllers.jobs.conftest import JobWorld
-from tests.support.at_rest import at_rest
-from tests.support.in_process_cluster import in_process_cluster
+from tests.support.clusters.in_process import Cluster, in_process_cluster
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 
 @dataclass(frozen=True)

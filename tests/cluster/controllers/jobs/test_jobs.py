@@ -7,10 +7,10 @@ import pytest
 from shoal.api.batch import JOBS
 from shoal.api.core import EVENTS, PODS, SERVICE_ACCOUNTS
 from shoal.cluster.controllers.jobs import add_jobs
-from tests.cluster.controllers.conftest import Cluster, writes_of
 from tests.cluster.controllers.jobs.conftest import JobWorld
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"

@@ -13,16 +13,17 @@ from shoal.cluster.controllers.garbage import add_garbage_collector
 from shoal.cluster.controllers.namespaces import add_namespaces
 from shoal.kube import Manager, running
 from shoal.kube.transport import Request, Response
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import install, requests, until
-from tests.support.faults import FaultyTransport
-from tests.support.widgets import WIDGET_DEFINITION, WIDGETS
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import install, requests, until
+from tests.support.clusters.faults import FaultyTransport
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.schemas.widgets import WIDGET_DEFINITION, WIDGETS
 
 Content = dict[str, Any]
 HOLD = "example.com/hold"
 
 
-async def a_namespace(cluster: Cluster, name: str = "team", **spec: Any) -> None:
+async def make_namespace(cluster: Cluster, name: str = "team", **spec: Any) -> None:
     await cluster.make(NAMESPACES, {"metadata": {"name": name}, "spec": spec})
 
 
@@ -49,17 +50,16 @@ async def said_of(cluster: Cluster, type_: str, name: str = "team") -> Content:
     return answer
 
 
-async def a_running_pod(cluster: Cluster, name: str) -> None:
+async def make_running_pod(cluster: Cluster, name: str) -> None:
     """A pod on a node, which does not go before its node says so."""
     if await cluster.read(SERVICE_ACCOUNTS, "default", "team") is None:
         await cluster.make(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, "team")
-    spec = {"containers": [{"name": "main", "image": "image"}], "nodeName": "node"}
-    await cluster.make(PODS, {"metadata": {"name": name}, "spec": spec}, "team")
+    await cluster.make(PODS, pod_manifest(name, node="node"), "team")
 
 
 async def test_an_empty_namespace_goes_at_once(cluster: Cluster) -> None:
     async with cluster.controllers(add_namespaces):
-        await a_namespace(cluster)
+        await make_namespace(cluster)
         await delete(cluster)
         began = time.monotonic()
         await is_gone(cluster)
@@ -69,7 +69,7 @@ async def test_an_empty_namespace_goes_at_once(cluster: Cluster) -> None:
 async def test_everything_in_a_namespace_goes_and_nothing_elsewhere(cluster: Cluster) -> None:
     await install(cluster.client, WIDGET_DEFINITION)
     async with cluster.controllers(add_namespaces):
-        await a_namespace(cluster)
+        await make_namespace(cluster)
         for namespace in ("team", "default"):
             await cluster.make(CONFIG_MAPS, {"metadata": {"name": "settings"}}, namespace)
             await cluster.make(SECRETS, {"metadata": {"name": "secret"}}, namespace)
@@ -83,9 +83,9 @@ async def test_everything_in_a_namespace_goes_and_nothing_elsewhere(cluster: Clu
 
 async def test_pods_go_before_everything_else(cluster: Cluster) -> None:
     await cluster.make(NODES, {"metadata": {"name": "node"}})
-    await a_namespace(cluster)
-    await a_running_pod(cluster, "first")
-    await a_running_pod(cluster, "second")
+    await make_namespace(cluster)
+    await make_running_pod(cluster, "first")
+    await make_running_pod(cluster, "second")
     await cluster.make(CONFIG_MAPS, {"metadata": {"name": "settings"}}, "team")
     async with cluster.controllers(add_namespaces) as manager:
         await delete(cluster)
@@ -103,7 +103,7 @@ async def test_pods_go_before_everything_else(cluster: Cluster) -> None:
 
 
 async def test_what_is_held_keeps_the_namespace_until_it_is_released(cluster: Cluster) -> None:
-    await a_namespace(cluster)
+    await make_namespace(cluster)
     await cluster.make(CONFIG_MAPS, {"metadata": {"name": "held", "finalizers": [HOLD]}}, "team")
     await cluster.make(SECRETS, {"metadata": {"name": "free"}}, "team")
     async with cluster.controllers(add_namespaces, add_garbage_collector) as manager:
@@ -134,7 +134,7 @@ async def test_what_is_held_keeps_the_namespace_until_it_is_released(cluster: Cl
 
 
 async def test_the_finalizers_of_others_are_left_to_them(cluster: Cluster) -> None:
-    await a_namespace(cluster, finalizers=["example.com/other"])
+    await make_namespace(cluster, finalizers=["example.com/other"])
     async with cluster.controllers(add_namespaces):
         await delete(cluster)
 
@@ -147,7 +147,7 @@ async def test_the_finalizers_of_others_are_left_to_them(cluster: Cluster) -> No
         assert found is not None
         assert {one["status"] for one in found["status"]["conditions"]} == {"False"}
     async with cluster.controllers(add_namespaces) as manager:
-        await a_namespace(cluster, "next")
+        await make_namespace(cluster, "next")
         await delete(cluster, "next")
         await is_gone(cluster, "next")
         assert writes_of(manager) == 2  # the conditions and the finalizer of the other one
@@ -158,8 +158,8 @@ async def test_the_finalizers_of_others_are_left_to_them(cluster: Cluster) -> No
 
 
 async def test_a_namespace_that_is_not_deleted_is_left_alone(cluster: Cluster) -> None:
-    await a_namespace(cluster)
-    await a_namespace(cluster, "other")
+    await make_namespace(cluster)
+    await make_namespace(cluster, "other")
     await cluster.make(CONFIG_MAPS, {"metadata": {"name": "settings"}}, "team")
     async with cluster.controllers(add_namespaces):
         await delete(cluster, "other")
@@ -180,7 +180,7 @@ async def test_while_some_kinds_are_not_known_a_namespace_stays_and_is_not_asked
     manager = Manager(transport, name="controllers")
     add_namespaces(manager)
     async with running(manager):
-        await a_namespace(cluster)
+        await make_namespace(cluster)
         await delete(cluster)
         assert (await said_of(cluster, "NamespaceDeletionDiscoveryFailure"))["status"] == "True"
         before = requests(manager.metrics)

@@ -12,8 +12,10 @@ from shoal.api.core import EVENTS, LEASE, NAMESPACES, NODES, PODS
 from shoal.api.meta import format_micro_time, format_time, now
 from shoal.cluster.controllers.node_lifecycle import add_node_lifecycle
 from shoal.cluster.controllers.node_lifecycle.zones import EvictionLimits
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 GRACE = 0.6
 lifecycle = partial(add_node_lifecycle, grace=GRACE, startup_grace=GRACE, settle=0.1, limits=EvictionLimits(rate=20))
@@ -22,7 +24,7 @@ patient = partial(add_node_lifecycle, grace=300, startup_grace=300, settle=0.1, 
 PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 
 
-async def a_node(cluster: Cluster, name: str, *, ready: str | None = "True", lease: str = "") -> None:
+async def make_node(cluster: Cluster, name: str, *, ready: str | None = "True", lease: str = "") -> None:
     annotations = {LEASE: lease} if lease else {}
     await cluster.make(NODES, {"metadata": {"name": name, "annotations": annotations}})
     if ready is not None:
@@ -66,11 +68,9 @@ async def kept_alive(cluster: Cluster, *leases: str) -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-async def a_pod(cluster: Cluster, name: str, node: str, *, tolerations: list[dict[str, Any]] | None = None) -> None:
-    spec = {"nodeName": node, "containers": [{"name": "c", "image": "i"}], "tolerations": tolerations or []}
-    await cluster.make(PODS, {"metadata": {"name": name}, "spec": spec})
-    moment = format_time(now())
-    ready = {"type": "Ready", "status": "True", "lastTransitionTime": moment}
+async def make_pod(cluster: Cluster, name: str, node: str, *, tolerations: list[dict[str, Any]] | None = None) -> None:
+    await cluster.make(PODS, pod_manifest(name, node=node, tolerations=tolerations or []))
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": format_time(now())}
     await cluster.set_status(PODS, name, {"phase": "Running", "conditions": [ready]})
 
 
@@ -96,9 +96,9 @@ async def events(cluster: Cluster, reason: str) -> list[str]:
 
 
 async def test_a_node_that_falls_silent_is_unknown_tainted_and_its_pods_not_ready(cluster: Cluster) -> None:
-    await a_node(cluster, "well")
-    await a_node(cluster, "lost")
-    await a_pod(cluster, "p", "lost", tolerations=[{"operator": "Exists"}])
+    await make_node(cluster, "well")
+    await make_node(cluster, "lost")
+    await make_pod(cluster, "p", "lost", tolerations=[{"operator": "Exists"}])
     async with kept_alive(cluster, "well"), cluster.controllers(lifecycle):
         unreachable = [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")]
         await until(partial(has_taints, cluster, "lost", *unreachable))
@@ -120,7 +120,7 @@ async def test_a_node_that_falls_silent_is_unknown_tainted_and_its_pods_not_read
 async def test_one_lease_vouches_for_a_pool(cluster: Cluster) -> None:
     await renew(cluster, "pool")
     for number in range(5):
-        await a_node(cluster, f"n{number}", lease="pool")
+        await make_node(cluster, f"n{number}", lease="pool")
     async with cluster.controllers(lifecycle):
         async with kept_alive(cluster, "pool"):
             await asyncio.sleep(2 * GRACE)
@@ -133,9 +133,9 @@ async def test_one_lease_vouches_for_a_pool(cluster: Cluster) -> None:
 
 
 async def test_when_all_nodes_are_lost_their_pods_stay(cluster: Cluster) -> None:
-    await a_node(cluster, "a")
-    await a_node(cluster, "b")
-    await a_pod(cluster, "p", "a")
+    await make_node(cluster, "a")
+    await make_node(cluster, "b")
+    await make_pod(cluster, "p", "a")
     async with cluster.controllers(lifecycle):
         await until(partial(has_taints, cluster, "a", ("unreachable", "NoSchedule")))
         await until(partial(has_taints, cluster, "b", ("unreachable", "NoSchedule")))
@@ -147,7 +147,7 @@ async def test_when_all_nodes_are_lost_their_pods_stay(cluster: Cluster) -> None
 
 
 async def test_a_node_that_never_says_anything_is_given_up(cluster: Cluster) -> None:
-    await a_node(cluster, "mute", ready=None)
+    await make_node(cluster, "mute", ready=None)
     async with cluster.controllers(lifecycle):
 
         async def is_unknown() -> bool:
@@ -161,8 +161,8 @@ async def test_a_node_that_never_says_anything_is_given_up(cluster: Cluster) -> 
 
 async def test_taints_follow_conditions_and_cordons(cluster: Cluster) -> None:
     async with cluster.controllers(patient):
-        await a_node(cluster, "a")
-        await a_node(cluster, "b")
+        await make_node(cluster, "a")
+        await make_node(cluster, "b")
         await until(partial(has_taints, cluster, "a"))
         await cluster.client.merge_patch(NODES.documents(), "a", {"spec": {"unschedulable": True}})
         await until(partial(has_taints, cluster, "a", ("unschedulable", "NoSchedule")))
@@ -204,10 +204,10 @@ def tolerating(key: str, seconds: int | None = None) -> dict[str, Any]:
 
 
 async def test_pods_leave_a_tainted_node_as_their_tolerations_say(cluster: Cluster) -> None:
-    await a_node(cluster, "a")
-    await a_pod(cluster, "at-once", "a")
-    await a_pod(cluster, "soon", "a", tolerations=[tolerating("k", 1)])
-    await a_pod(cluster, "never", "a", tolerations=[tolerating("k")])
+    await make_node(cluster, "a")
+    await make_pod(cluster, "at-once", "a")
+    await make_pod(cluster, "soon", "a", tolerations=[tolerating("k", 1)])
+    await make_pod(cluster, "never", "a", tolerations=[tolerating("k")])
     async with cluster.controllers(patient):
         await taint(cluster, "a", "k")
         await until(partial(is_leaving, cluster, "at-once"))
@@ -221,7 +221,7 @@ async def test_pods_leave_a_tainted_node_as_their_tolerations_say(cluster: Clust
         await until(partial(is_leaving, cluster, "soon"))
         assert not await is_leaving(cluster, "never")
         # A pod that comes later meets the taint as well.
-        await a_pod(cluster, "late", "a")
+        await make_pod(cluster, "late", "a")
         await until(partial(is_leaving, cluster, "late"))
 
         async def is_told() -> bool:
@@ -233,8 +233,8 @@ async def test_pods_leave_a_tainted_node_as_their_tolerations_say(cluster: Clust
 
 
 async def test_a_planned_eviction_is_dropped_when_the_taint_goes(cluster: Cluster) -> None:
-    await a_node(cluster, "a")
-    await a_pod(cluster, "p", "a", tolerations=[tolerating("k", 300)])
+    await make_node(cluster, "a")
+    await make_pod(cluster, "p", "a", tolerations=[tolerating("k", 300)])
     async with cluster.controllers(patient) as manager:
         await taint(cluster, "a", "k")
 
@@ -258,14 +258,14 @@ async def test_a_planned_eviction_is_dropped_when_the_taint_goes(cluster: Cluste
 
 
 async def test_a_controller_that_starts_on_a_settled_cluster_writes_nothing(cluster: Cluster) -> None:
-    await a_node(cluster, "well")
-    await a_node(cluster, "other")
-    await a_node(cluster, "lost", ready="False")
-    await a_pod(cluster, "p", "lost", tolerations=[{"operator": "Exists"}])
+    await make_node(cluster, "well")
+    await make_node(cluster, "other")
+    await make_node(cluster, "lost", ready="False")
+    await make_pod(cluster, "p", "lost", tolerations=[{"operator": "Exists"}])
     async with cluster.controllers(patient):
         await until(partial(has_taints, cluster, "lost", ("not-ready", "NoSchedule"), ("not-ready", "NoExecute")))
         await until(partial(has_taints, cluster, "well"))
         await until(partial(has_taints, cluster, "other"))
     async with cluster.controllers(patient) as manager:
-        await asyncio.sleep(0.5)
+        await at_rest(manager)
         assert writes_of(manager) == 0

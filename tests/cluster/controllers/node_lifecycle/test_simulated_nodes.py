@@ -10,8 +10,8 @@ from shoal.api.core import NODES, PODS
 from shoal.cluster.controllers.node_lifecycle import add_node_lifecycle
 from shoal.cluster.node.simulated import Pool, add_simulated_nodes, nodes
 from shoal.kube import Manager
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 UNREACHABLE = "node.kubernetes.io/unreachable"
 POD = {

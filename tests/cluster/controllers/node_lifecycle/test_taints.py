@@ -4,27 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shoal.api.core import Node, NodeCondition, NodeSpec, NodeStatus, Taint, Toleration
-from shoal.api.meta import ObjectMeta
+from shoal.api.core import NodeCondition, Taint, Toleration
+from shoal.api.meta import format_time
 from shoal.cluster.controllers.node_lifecycle.conditions import conditions_of_silence
 from shoal.cluster.controllers.node_lifecycle.eviction import patience
 from shoal.cluster.controllers.node_lifecycle.taints import wanted_taints
+from tests.support.builders.nodes import a_node
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 EARLIER = datetime(2025, 1, 1, tzinfo=UTC)
-
-
-def a_node(conditions: dict[str, str], taints: list[tuple[str, str]] = [], *, cordoned: bool = False) -> Node:  # noqa: B006
-    return Node(
-        metadata=ObjectMeta(name="a", creation_timestamp=EARLIER),
-        spec=NodeSpec(unschedulable=cordoned, taints=[Taint(key=key, effect=effect) for key, effect in taints]),
-        status=NodeStatus(
-            conditions=[
-                NodeCondition(type=name, status=status, last_heartbeat_time=EARLIER)
-                for name, status in conditions.items()
-            ]
-        ),
-    )
 
 
 def short(taints: list[Taint]) -> list[tuple[str, str]]:
@@ -55,7 +43,10 @@ def short(taints: list[Taint]) -> list[tuple[str, str]]:
     ],
 )
 def test_conditions_keep_pods_away(conditions: dict[str, str], cordoned: bool, expected: list[tuple[str, str]]) -> None:
-    assert short(wanted_taints(a_node(conditions, cordoned=cordoned), drives_away=False, now=NOW)) == expected
+    assert (
+        short(wanted_taints(a_node(ready=None, conditions=conditions, cordoned=cordoned), drives_away=False, now=NOW))
+        == expected
+    )
 
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
@@ -92,18 +83,22 @@ NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unr
 def test_readiness_drives_pods_away(
     status: str, held: list[tuple[str, str]], drives_away: bool, expected: list[tuple[str, str]]
 ) -> None:
-    assert short(wanted_taints(a_node({"Ready": status}, held), drives_away=drives_away, now=NOW)) == expected
+    node = a_node(ready=status, taints=[{"key": key, "effect": effect} for key, effect in held])
+    assert short(wanted_taints(node, drives_away=drives_away, now=NOW)) == expected
 
 
 def test_a_taint_that_is_there_keeps_its_time() -> None:
-    node = a_node({"Ready": "False"}, [(NOT_READY, "NoSchedule")])
+    node = a_node(ready=False, taints=[NOT_READY])
     first, second = wanted_taints(node, drives_away=True, now=NOW)
     assert first.time_added is None
     assert second.time_added == NOW
 
 
 def test_all_that_a_silent_node_said_is_unknown() -> None:
-    node = a_node({"NetworkUnavailable": "False", "Ready": "True", "MemoryPressure": "Unknown", "Mine": "True"})
+    said = {"NetworkUnavailable": "False", "Ready": "True", "MemoryPressure": "Unknown", "Mine": "True"}
+    at = format_time(EARLIER)
+    conditions = [{"type": kind, "status": status, "lastHeartbeatTime": at} for kind, status in said.items()]
+    node = a_node(metadata={"creationTimestamp": at}, status={"conditions": conditions})
     found = {condition.type: condition for condition in conditions_of_silence(node, NOW)}
     assert list(found) == ["NetworkUnavailable", "Ready", "MemoryPressure", "Mine", "DiskPressure", "PIDPressure"]
     assert found["NetworkUnavailable"].status == "False"

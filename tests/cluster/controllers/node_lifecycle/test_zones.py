@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shoal.api.core import Node, NodeCondition, NodeStatus
+from shoal.api.core import Node
 from shoal.api.meta import ObjectMeta
 from shoal.cluster.controllers.node_lifecycle.zones import (
     EvictionLimits,
@@ -14,6 +14,9 @@ from shoal.cluster.controllers.node_lifecycle.zones import (
     zone_state,
 )
 from shoal.kube import Change
+from tests.support.builders.nodes import a_node
+
+EXCLUDED = {"node.kubernetes.io/exclude-disruption": ""}
 
 
 class Clock:
@@ -32,14 +35,6 @@ def clock() -> Clock:
 @pytest.fixture
 def zones(clock: Clock) -> Zones:
     return Zones(EvictionLimits(), clock=clock)
-
-
-def a_node(name: str, *, ready: bool, zone: str = "", **labels: str) -> Node:
-    labels = {key.replace("__", "/").replace("_", "."): value for key, value in labels.items()}
-    if zone:
-        labels["topology.kubernetes.io/zone"] = zone
-    condition = NodeCondition(type="Ready", status="True" if ready else "Unknown")
-    return Node(metadata=ObjectMeta(name=name, labels=labels), status=NodeStatus(conditions=[condition]))
 
 
 def show(zones: Zones, *nodes: Node) -> Outlook:
@@ -84,8 +79,8 @@ def test_older_labels_name_the_zone_first() -> None:
 
 
 def test_nodes_of_a_zone_lose_their_pods_one_after_another(zones: Zones, clock: Clock) -> None:
-    lost = [a_node(name, ready=False) for name in ("a", "b")]
-    show(zones, *lost, *(a_node(f"w{number}", ready=True) for number in range(9)))
+    lost = [a_node(name, ready="Unknown") for name in ("a", "b")]
+    show(zones, *lost, *(a_node(f"w{number}") for number in range(9)))
     assert [zones.may_lose_pods(node) for node in lost] == [False, False]
     assert zones.next_turn_in() == 0
     assert zones.take_turns() == ["a"]
@@ -97,16 +92,16 @@ def test_nodes_of_a_zone_lose_their_pods_one_after_another(zones: Zones, clock: 
 
 
 def test_zones_do_not_wait_for_each_other(zones: Zones) -> None:
-    lost = [a_node(name, ready=False, zone=name) for name in ("a", "b")]
-    show(zones, *lost, *(a_node(f"w{zone}", ready=True, zone=zone) for zone in "ab"))
+    lost = [a_node(name, ready="Unknown", zone=name) for name in ("a", "b")]
+    show(zones, *lost, *(a_node(f"w{zone}", zone=zone) for zone in "ab"))
     for node in lost:
         zones.may_lose_pods(node)
     assert zones.take_turns() == ["a", "b"]
 
 
 def test_a_node_that_recovers_leaves_the_line(zones: Zones) -> None:
-    lost = a_node("a", ready=False)
-    show(zones, lost, a_node("b", ready=True))
+    lost = a_node("a", ready="Unknown")
+    show(zones, lost, a_node("b"))
     zones.may_lose_pods(lost)
     zones.leave_line("a")
     assert zones.next_turn_in() is None
@@ -114,36 +109,36 @@ def test_a_node_that_recovers_leaves_the_line(zones: Zones) -> None:
 
 
 def test_in_a_small_zone_that_is_mostly_lost_nobody_loses_pods(zones: Zones, clock: Clock) -> None:
-    lost = [a_node(f"l{number}", ready=False) for number in range(3)]
-    show(zones, *lost, a_node("w", ready=True))
+    lost = [a_node(f"l{number}", ready="Unknown") for number in range(3)]
+    show(zones, *lost, a_node("w"))
     zones.may_lose_pods(lost[0])
     assert zones.next_turn_in() is None
     clock.time += 1000
     assert zones.take_turns() == []
     # Three more come up: the zone is normal again, and the first turn is one full wait away.
-    show(zones, *(a_node(f"w{number}", ready=True) for number in range(5)))
+    show(zones, *(a_node(f"w{number}") for number in range(5)))
     assert zones.next_turn_in() == 10
 
 
 def test_when_no_node_at_all_is_ready_nothing_is_driven_away(zones: Zones) -> None:
-    nodes = [a_node(name, ready=False, zone=name) for name in "ab"]
+    nodes = [a_node(name, ready="Unknown", zone=name) for name in "ab"]
     assert show(zones, *nodes) is Outlook.ALL_LOST
     assert zones.all_lost
     assert zones.judge() is Outlook.AS_BEFORE
-    assert show(zones, a_node("a", ready=True, zone="a")) is Outlook.RECOVERING
+    assert show(zones, a_node("a", zone="a")) is Outlook.RECOVERING
     assert not zones.all_lost
 
 
 def test_a_node_that_is_left_out_of_account_tells_nothing(zones: Zones) -> None:
-    excluded = a_node("x", ready=True, **{"node_kubernetes_io__exclude-disruption": ""})
-    assert show(zones, excluded, a_node("a", ready=False)) is Outlook.ALL_LOST
-    zones.node_changed(Change(a_node("a", ready=False), None))
+    excluded = a_node("x", labels=EXCLUDED)
+    assert show(zones, excluded, a_node("a", ready="Unknown")) is Outlook.ALL_LOST
+    zones.node_changed(Change(a_node("a", ready="Unknown"), None))
     assert zones.judge() is Outlook.RECOVERING
 
 
 def test_a_node_that_is_left_out_of_account_leaves_the_line_when_it_goes(zones: Zones) -> None:
-    excluded = a_node("x", ready=False, **{"node_kubernetes_io__exclude-disruption": ""})
-    show(zones, excluded, a_node("a", ready=True))
+    excluded = a_node("x", ready="Unknown", labels=EXCLUDED)
+    show(zones, excluded, a_node("a"))
     zones.may_lose_pods(excluded)
     zones.node_changed(Change(excluded, None))
     assert zones.take_turns() == []

@@ -7,9 +7,11 @@ from shoal.api.meta import Document, Resource
 from shoal.cluster.controllers.quotas import add_quotas
 from shoal.kube import Manager, running
 from shoal.kube.transport import Request, Response
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
-from tests.support.faults import FaultyTransport
+from tests.cluster.controllers.builders import workload_manifest
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.faults import FaultyTransport
+from tests.support.clusters.in_process import Cluster, writes_of
 
 DEPLOYMENTS = Resource(type=Document, group="apps", version="v1", kind="Deployment", plural="deployments")
 
@@ -20,8 +22,7 @@ async def make_quota(cluster: Cluster, hard: dict[str, str], name: str = "q", **
 
 async def make_pod(cluster: Cluster, name: str, requests: dict[str, str] | None = None, **spec: Any) -> None:
     devices = {key: amount for key, amount in (requests or {}).items() if "/" in key}  # may not be overcommitted
-    container = {"name": "main", "image": "none", "resources": {"requests": requests or {}, "limits": devices}}
-    await cluster.make(PODS, {"metadata": {"name": name}, "spec": {"containers": [container]} | spec})
+    await cluster.make(PODS, pod_manifest(name, requests=requests, limits=devices, **spec))
 
 
 async def until_used(cluster: Cluster, wanted: dict[str, str], name: str = "q") -> dict[str, Any]:
@@ -47,9 +48,7 @@ async def test_a_new_quota_counts_what_is_there(cluster: Cluster) -> None:
     }
     await cluster.make(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": "c"}, "spec": claim})
     await cluster.make(CONFIG_MAPS, {"metadata": {"name": "m"}})
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    deployment = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
-    await cluster.make(DEPLOYMENTS, {"metadata": {"name": "d"}, "spec": deployment})
+    await cluster.make(DEPLOYMENTS, workload_manifest("d"))
     wanted = {
         "pods": "2",
         "count/pods": "2",

@@ -16,19 +16,13 @@ from shoal.cluster.controllers.quotas.status import (
     quota_status,
 )
 from shoal.cluster.pod_resources import amounts
+from tests.support.builders.pods import a_pod
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def a_quota(hard: dict[str, str], status: dict[str, Any] | None = None, **spec: Any) -> ResourceQuota:
     return msgspec.convert({"spec": {"hard": hard, **spec}, "status": status or {}}, ResourceQuota)
-
-
-def a_pod(requests: dict[str, str] | None = None, *, status: dict[str, Any] | None = None, **more: Any) -> Pod:
-    metadata = {"name": "p", "uid": more.pop("uid", "u")} | more.pop("metadata", {})
-    container = {"name": "main", "image": more.pop("image", ""), "resources": {"requests": requests or {}}}
-    content = {"metadata": metadata, "spec": {"containers": [container]} | more, "status": status or {}}
-    return msgspec.convert(content, Pod)
 
 
 def shown(quota: ResourceQuota, *groups: tuple[Pod, int]) -> dict[str, str]:
@@ -38,14 +32,14 @@ def shown(quota: ResourceQuota, *groups: tuple[Pod, int]) -> dict[str, str]:
 
 def test_equal_pods_are_multiplied_and_different_ones_added() -> None:
     quota = a_quota({"pods": "9", "requests.memory": "9Gi", "limits.cpu": "1"})
-    groups = (a_pod({"memory": "512Mi"}), 3), (a_pod({"memory": "1Gi"}), 1)
+    groups = (a_pod(requests={"memory": "512Mi"}), 3), (a_pod(requests={"memory": "1Gi"}), 1)
     assert shown(quota, *groups) == {"limits.cpu": "0", "pods": "4", "requests.memory": "2560Mi"}
 
 
 @pytest.mark.parametrize(
     ("pod", "pods"),
     [
-        pytest.param(a_pod(status={"phase": "Succeeded"}), "0", id="finished"),
+        pytest.param(a_pod(phase="Succeeded"), "0", id="finished"),
         pytest.param(
             a_pod(metadata={"deletionTimestamp": "2025-12-31T23:59:00Z", "deletionGracePeriodSeconds": 30}), "0",
             id="should be gone by now",
@@ -91,11 +85,13 @@ def test_the_same_amount_in_another_spelling_is_no_change() -> None:
 
 
 def test_pods_have_the_same_face_where_they_use_the_same() -> None:
-    pod = a_pod({"cpu": "1"})
-    assert pod_face(pod) == pod_face(a_pod({"cpu": "1"}, uid="other", image="other", status={"phase": "Running"}))
-    assert pod_face(pod) != pod_face(a_pod({"cpu": "2"}))
-    assert pod_face(pod) != pod_face(a_pod({"cpu": "1"}, status={"phase": "Failed"}))
-    assert pod_face(pod) != pod_face(a_pod({"cpu": "1"}, priorityClassName="high"))
-    assert pod_face(pod) != pod_face(a_pod({"cpu": "1"}, activeDeadlineSeconds=1))
+    pod = a_pod(requests={"cpu": "1"})
+    other = {"name": "main", "image": "other"}
+    running = a_pod(requests={"cpu": "1"}, uid="other", containers=[other], phase="Running")
+    assert pod_face(pod) == pod_face(running)
+    assert pod_face(pod) != pod_face(a_pod(requests={"cpu": "2"}))
+    assert pod_face(pod) != pod_face(a_pod(requests={"cpu": "1"}, phase="Failed"))
+    assert pod_face(pod) != pod_face(a_pod(requests={"cpu": "1"}, priorityClassName="high"))
+    assert pod_face(pod) != pod_face(a_pod(requests={"cpu": "1"}, activeDeadlineSeconds=1))
     resized = {"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
-    assert pod_face(pod) != pod_face(a_pod({"cpu": "1"}, status=resized))
+    assert pod_face(pod) != pod_face(a_pod(requests={"cpu": "1"}, status=resized))

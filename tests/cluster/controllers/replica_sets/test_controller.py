@@ -10,32 +10,17 @@ from shoal.api.core import EVENTS, NAMESPACES, PODS, REPLICATION_CONTROLLERS, SE
 from shoal.api.meta import Resource, format_time, now
 from shoal.cluster.controllers import rests
 from shoal.cluster.controllers.replica_sets import add_replica_sets
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
-from tests.support.ready_pods import add_ready_pods
+from tests.cluster.controllers.builders import workload_manifest
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.clusters.ready_pods import add_ready_pods
 
 LABELS = {"app": "web"}
 
 
-def a_set(replicas: int = 3, *, name: str = "web", spec: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    pod = {"containers": [{"name": "c", "image": "i"}], **(spec or {})}
-    template = {"metadata": {"labels": LABELS}, "spec": pod}
-    return {
-        "metadata": {"name": name},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template, **more},
-    }
-
-
 def a_controller(replicas: int = 3) -> dict[str, Any]:
-    body = a_set(replicas)
-    return {**body, "spec": {**body["spec"], "selector": LABELS}}
-
-
-def a_pod(name: str, **metadata: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": name, "labels": LABELS, **metadata},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
-    }
+    return workload_manifest(replicas=replicas, selector=LABELS)
 
 
 async def status_is(cluster: Cluster, resource: Resource[Any] = REPLICA_SETS, **expected: Any) -> dict[str, Any]:
@@ -63,7 +48,7 @@ async def resize(cluster: Cluster, replicas: int) -> None:
 
 
 async def test_a_set_makes_its_pods_and_tells_of_them(cluster: Cluster) -> None:
-    made = (await cluster.make(REPLICA_SETS, a_set())).content
+    made = (await cluster.make(REPLICA_SETS, workload_manifest(replicas=3))).content
     async with cluster.controllers(add_replica_sets):
         status = await status_is(cluster, replicas=3, observedGeneration=1)
         pods = await cluster.all(PODS)
@@ -85,14 +70,14 @@ async def test_a_set_makes_its_pods_and_tells_of_them(cluster: Cluster) -> None:
 
 
 async def test_a_set_at_rest_writes_nothing_also_after_a_restart(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set())
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=3))
     await cluster.make(REPLICATION_CONTROLLERS, a_controller())
     async with cluster.controllers(add_replica_sets, add_ready_pods):
         await status_is(cluster, availableReplicas=3)
         await status_is(cluster, REPLICATION_CONTROLLERS, availableReplicas=3)
     async with cluster.controllers(add_replica_sets) as manager:
         await manager.wait_until_working()
-        await cluster.make(REPLICA_SETS, a_set(0, name="later"))
+        await cluster.make(REPLICA_SETS, workload_manifest("later", replicas=0))
 
         async def later_is_seen() -> bool:
             found = await cluster.read(REPLICA_SETS, "later")
@@ -103,7 +88,7 @@ async def test_a_set_at_rest_writes_nothing_also_after_a_restart(cluster: Cluste
 
 
 async def test_ready_pods_are_told_of_and_a_lost_one_is_replaced(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set())
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=3))
     async with cluster.controllers(add_replica_sets, add_ready_pods):
         await status_is(cluster, readyReplicas=3, availableReplicas=3)
         lost = (await names(cluster))[0]
@@ -118,7 +103,7 @@ async def test_ready_pods_are_told_of_and_a_lost_one_is_replaced(cluster: Cluste
 
 
 async def test_a_pod_that_ended_is_replaced_and_kept(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set(1))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=1))
     async with cluster.controllers(add_replica_sets):
         await status_is(cluster, replicas=1)
         ended = (await names(cluster))[0]
@@ -133,7 +118,7 @@ async def test_a_pod_that_ended_is_replaced_and_kept(cluster: Cluster) -> None:
 
 
 async def test_a_smaller_set_gives_up_those_it_can_spare_best(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set(3))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=3))
     async with cluster.controllers(add_replica_sets):
         await status_is(cluster, replicas=3)
         kept = (await names(cluster))[1]
@@ -147,7 +132,7 @@ async def test_a_smaller_set_gives_up_those_it_can_spare_best(cluster: Cluster) 
 
 
 async def test_pods_on_their_way_out_are_counted_apart_and_replaced_at_once(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set(1))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=1))
     async with cluster.controllers(add_replica_sets):
         await status_is(cluster, replicas=1)
         going = (await names(cluster))[0]
@@ -160,8 +145,8 @@ async def test_pods_on_their_way_out_are_counted_apart_and_replaced_at_once(clus
 
 
 async def test_an_orphan_is_adopted_and_a_relabeled_pod_let_go(cluster: Cluster) -> None:
-    await cluster.make(PODS, a_pod("found"))
-    await cluster.make(REPLICA_SETS, a_set(1))
+    await cluster.make(PODS, pod_manifest("found", labels=LABELS))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=1))
     async with cluster.controllers(add_replica_sets):
         await status_is(cluster, replicas=1)
         assert await names(cluster) == ["found"]
@@ -178,10 +163,10 @@ async def test_an_orphan_is_adopted_and_a_relabeled_pod_let_go(cluster: Cluster)
 
 
 async def test_one_orphan_too_many_is_adopted_and_one_pod_given_up(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set(1))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=1))
     async with cluster.controllers(add_replica_sets):
         await status_is(cluster, replicas=1)
-        await cluster.make(PODS, a_pod("extra"))
+        await cluster.make(PODS, pod_manifest("extra", labels=LABELS))
 
         async def one_again() -> bool:
             return len(await said(cluster, "SuccessfulDelete")) == 1 and len(await names(cluster)) == 1
@@ -190,9 +175,7 @@ async def test_one_orphan_too_many_is_adopted_and_one_pod_given_up(cluster: Clus
 
 
 async def test_a_set_on_its_way_out_makes_nothing(cluster: Cluster) -> None:
-    body = a_set(1)
-    body["metadata"]["finalizers"] = ["example.com/wait"]
-    await cluster.make(REPLICA_SETS, body)
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=1, metadata={"finalizers": ["example.com/wait"]}))
     await cluster.client.delete(REPLICA_SETS, "web", "default")
     async with cluster.controllers(add_replica_sets):
         await status_is(cluster, replicas=0, observedGeneration=2)
@@ -200,7 +183,7 @@ async def test_a_set_on_its_way_out_makes_nothing(cluster: Cluster) -> None:
 
 
 async def test_pods_that_are_refused_are_told_of_and_tried_again(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set(2, spec={"serviceAccountName": "robot"}))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=2, pod={"serviceAccountName": "robot"}))
     async with cluster.controllers(add_replica_sets):
 
         async def failing() -> dict[str, Any] | None:
@@ -223,7 +206,7 @@ async def test_pods_that_are_refused_are_told_of_and_tried_again(cluster: Cluste
 
 
 async def test_a_pod_counts_as_available_once_it_has_been_ready_for_long_enough(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set(1, minReadySeconds=1))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=1, minReadySeconds=1))
     async with cluster.controllers(add_replica_sets, add_ready_pods):
         status = await status_is(cluster, readyReplicas=1)
         assert status.get("availableReplicas", 0) == 0
@@ -232,7 +215,7 @@ async def test_a_pod_counts_as_available_once_it_has_been_ready_for_long_enough(
 
 async def test_a_namespace_that_takes_no_pods_any_more_is_no_failure(cluster: Cluster) -> None:
     await cluster.make(NAMESPACES, {"metadata": {"name": "leaving"}})
-    await cluster.make(REPLICA_SETS, a_set(2), "leaving")
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=2), "leaving")
     await cluster.client.delete(NAMESPACES, "leaving")
     async with cluster.controllers(add_replica_sets):
 
@@ -248,7 +231,7 @@ async def test_a_namespace_that_takes_no_pods_any_more_is_no_failure(cluster: Cl
 
 @pytest.mark.parametrize("burst", [4])
 async def test_a_large_set_grows_in_bursts(cluster: Cluster, burst: int) -> None:
-    await cluster.make(REPLICA_SETS, a_set(10))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=10))
     async with cluster.controllers(partial(add_replica_sets, burst=burst)):
         await status_is(cluster, replicas=10)
         await resize(cluster, 0)
@@ -273,8 +256,8 @@ async def test_a_replication_controller_is_kept_by_the_same_rule(cluster: Cluste
 
 
 async def test_a_broken_set_does_not_hold_up_others(cluster: Cluster) -> None:
-    await cluster.make(REPLICA_SETS, a_set(50, name="refused", spec={"serviceAccountName": "robot"}))
-    await cluster.make(REPLICA_SETS, a_set(2))
+    await cluster.make(REPLICA_SETS, workload_manifest("refused", replicas=50, pod={"serviceAccountName": "robot"}))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=2))
     async with cluster.controllers(add_replica_sets):
         await status_is(cluster, replicas=2)
 
@@ -284,7 +267,7 @@ async def test_a_set_of_many_pods_is_not_looked_at_for_each_of_their_changes(
 ) -> None:
     monkeypatch.setattr(rests, "MANY", 20)
     monkeypatch.setattr(rests, "PER_SECOND", 40)
-    await cluster.make(REPLICA_SETS, a_set(20))
+    await cluster.make(REPLICA_SETS, workload_manifest(replicas=20))
     async with cluster.controllers(add_replica_sets, add_ready_pods) as manager:
         await status_is(cluster, replicas=20, readyReplicas=20)
         looks = manager.metrics.reconciles.labels("replicaset", "success")._value.get

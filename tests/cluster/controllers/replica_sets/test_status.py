@@ -5,11 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from shoal.api.apps import ReplicaSet, ReplicaSetSpec, ReplicaSetStatus
-from shoal.api.core import REPLICA_FAILURE, Pod, PodCondition, PodStatus, ReplicaCondition
+from shoal.api.core import REPLICA_FAILURE, Pod, ReplicaCondition
 from shoal.api.meta import ObjectMeta
 from shoal.cluster.controllers.replica_sets.status import failure_condition, next_look, wanted_status
 from shoal.kube import Forbidden
 from shoal.kube.errors import Status
+from tests.support.builders.pods import a_condition, a_pod
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 500_000, tzinfo=UTC)
 FAILURE = ReplicaCondition(type=REPLICA_FAILURE, status="True", reason="FailedCreate", message="no")
@@ -23,23 +24,21 @@ def a_set(*, min_ready_seconds: int = 0) -> ReplicaSet:
     return ReplicaSet(metadata=ObjectMeta(generation=3), spec=spec)
 
 
-def a_pod(*, ready_for: float | None = None, **labels: str) -> Pod:
-    conditions = []
-    if ready_for is not None:
-        since = NOW - timedelta(seconds=ready_for)
-        conditions = [PodCondition(type="Ready", status="True", last_transition_time=since)]
-    return Pod(metadata=ObjectMeta(labels=labels), status=PodStatus(phase="Running", conditions=conditions))
+def a_replica(*, ready_for: float | None = None, **labels: str) -> Pod:
+    since = NOW - timedelta(seconds=ready_for or 0)
+    conditions = [] if ready_for is None else [a_condition("Ready", since=since)]
+    return a_pod(labels=labels, phase="Running", conditions=conditions)
 
 
 @pytest.mark.parametrize(
     ("pods", "min_ready_seconds", "counts"),
     [
         pytest.param([], 0, (0, 0, 0, 0), id="none"),
-        pytest.param([a_pod(app="web", tier="a")], 0, (1, 1, 0, 0), id="with the template's labels"),
-        pytest.param([a_pod(app="web", tier="a", more="x")], 0, (1, 1, 0, 0), id="with more labels"),
-        pytest.param([a_pod(app="web"), a_pod(app="web", tier="a")], 0, (2, 1, 0, 0), id="with fewer labels"),
-        pytest.param([a_pod(app="web", ready_for=0), a_pod(app="web")], 0, (2, 0, 1, 1), id="ready"),
-        pytest.param([a_pod(ready_for=9), a_pod(ready_for=10)], 10, (2, 0, 2, 1), id="ready for long enough"),
+        pytest.param([a_replica(app="web", tier="a")], 0, (1, 1, 0, 0), id="with the template's labels"),
+        pytest.param([a_replica(app="web", tier="a", more="x")], 0, (1, 1, 0, 0), id="with more labels"),
+        pytest.param([a_replica(app="web"), a_replica(app="web", tier="a")], 0, (2, 1, 0, 0), id="with fewer labels"),
+        pytest.param([a_replica(app="web", ready_for=0), a_replica(app="web")], 0, (2, 0, 1, 1), id="ready"),
+        pytest.param([a_replica(ready_for=9), a_replica(ready_for=10)], 10, (2, 0, 2, 1), id="ready for long enough"),
     ],
 )
 def test_pods_are_counted_by_how_far_they_have_come(
@@ -100,6 +99,6 @@ def test_the_set_is_looked_at_again_when_the_next_pod_becomes_available(
     ready_for: list[float], min_ready_seconds: int, after: float | None
 ) -> None:
     owner = a_set(min_ready_seconds=min_ready_seconds)
-    pods = [a_pod(ready_for=seconds) for seconds in ready_for]
+    pods = [a_replica(ready_for=seconds) for seconds in ready_for]
     status = wanted_status(owner, owner.status, pods, failure=None, now=NOW)
     assert next_look(status, pods, min_ready_seconds=min_ready_seconds, now=NOW) == after

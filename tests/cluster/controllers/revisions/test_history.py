@@ -5,8 +5,8 @@ from __future__ import annotations
 from shoal.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS
 from shoal.cluster.controllers.revisions import Draft, RevisionHistory, revision_data
 from shoal.kube import Manager
-from tests.cluster.controllers.conftest import Cluster
-from tests.cluster.controllers.stateful_sets.conftest import a_stateful_set
+from tests.cluster.controllers.stateful_sets.conftest import stateful_set_manifest
+from tests.support.clusters.in_process import Cluster
 
 
 def a_draft(image: str) -> Draft:
@@ -23,7 +23,7 @@ def a_draft(image: str) -> Draft:
 async def test_a_name_that_is_taken_by_other_data_is_passed_over(cluster: Cluster) -> None:
     manager = Manager(cluster.server.transport(), name="controllers")
     history = RevisionHistory(manager, STATEFUL_SETS, manager.writer("test"))
-    owner = await cluster.make(STATEFUL_SETS, a_stateful_set())
+    owner = await cluster.make(STATEFUL_SETS, stateful_set_manifest())
 
     first, collisions = await history.create(owner, a_draft("one"), 0)
     assert (first.metadata.name, collisions) == ("web-taken-0", 0)

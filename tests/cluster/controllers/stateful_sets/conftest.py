@@ -7,26 +7,16 @@ from typing import Any
 from shoal.api.apps import STATEFUL_SETS
 from shoal.api.core import PODS
 from shoal.api.meta import format_time, now
-from tests.cluster.controllers.conftest import Cluster
-from tests.support.cluster_client import until
+from tests.cluster.controllers.builders import workload_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 LABELS = {"app": "web"}
 
 
-def a_stateful_set(name: str = "web", *, replicas: int = 3, image: str = "one", **spec: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": name},
-        "spec": {
-            "replicas": replicas,
-            "serviceName": "web",
-            "selector": {"matchLabels": LABELS},
-            "template": {
-                "metadata": {"labels": LABELS},
-                "spec": {"containers": [{"name": "main", "image": image}], "terminationGracePeriodSeconds": 0},
-            },
-            **spec,
-        },
-    }
+def stateful_set_manifest(**given: Any) -> dict[str, Any]:
+    defaults = {"replicas": 3, "image": "one", "serviceName": "web", "pod": {"terminationGracePeriodSeconds": 0}}
+    return workload_manifest(**{**defaults, **given})
 
 
 def a_claim_template(name: str = "data") -> dict[str, Any]:

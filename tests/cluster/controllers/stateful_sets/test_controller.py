@@ -7,16 +7,17 @@ from typing import Any
 from shoal.api.apps import CONTROLLER_REVISIONS, STATEFUL_SETS
 from shoal.api.core import EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS
 from shoal.cluster.controllers.stateful_sets import add_stateful_sets
-from tests.cluster.controllers.conftest import Cluster, writes_of
 from tests.cluster.controllers.stateful_sets.conftest import (
     LABELS,
     a_claim_template,
-    a_stateful_set,
     pod_names,
     ready,
+    stateful_set_manifest,
     status_is,
 )
-from tests.support.cluster_client import until
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 
 
 async def all_ready(cluster: Cluster, count: int) -> None:
@@ -40,7 +41,7 @@ def image_of(pod: dict[str, Any]) -> str:
 
 async def test_a_pod_begins_when_the_one_before_it_is_ready(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set())
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest())
         await status_is(cluster, replicas=1)
         assert await pod_names(cluster) == ["web-0"]
         await ready(cluster, "web-0")
@@ -57,7 +58,7 @@ async def test_a_pod_begins_when_the_one_before_it_is_ready(cluster: Cluster) ->
 
 async def test_a_pod_has_its_name_number_hostname_and_revision(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(ordinals={"start": 5}))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(ordinals={"start": 5}))
         pod = await until(lambda: cluster.read(PODS, "web-5"))
         status = await status_is(cluster, replicas=1)
     assert pod["metadata"]["generateName"] == "web-"
@@ -74,7 +75,7 @@ async def test_a_pod_has_its_name_number_hostname_and_revision(cluster: Cluster)
 
 async def test_nothing_is_written_at_rest_and_after_a_restart(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=2, volumeClaimTemplates=[a_claim_template()]))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=2, volumeClaimTemplates=[a_claim_template()]))
         await all_ready(cluster, 2)
         await status_is(cluster, currentReplicas=2, updatedReplicas=2, availableReplicas=2)
     async with cluster.controllers(add_stateful_sets) as manager:
@@ -96,7 +97,7 @@ def _reconciled(manager: Any) -> Any:
 
 async def test_a_pod_that_ended_is_made_anew(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=1))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=1))
         first = await until(lambda: cluster.read(PODS, "web-0"))
         await cluster.set_status(PODS, "web-0", {"phase": "Failed"})
 
@@ -109,7 +110,7 @@ async def test_a_pod_that_ended_is_made_anew(cluster: Cluster) -> None:
 
 async def test_parallel_pods_all_begin_at_once(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=5, podManagementPolicy="Parallel"))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=5, podManagementPolicy="Parallel"))
         await status_is(cluster, replicas=5)
         assert await pod_names(cluster) == [f"web-{ordinal}" for ordinal in range(5)]
         await change(cluster, {"replicas": 2})
@@ -119,7 +120,7 @@ async def test_parallel_pods_all_begin_at_once(cluster: Cluster) -> None:
 
 async def test_scaling_down_takes_the_highest_ordinal_first(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set())
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest())
         await all_ready(cluster, 3)
         finalizer = {"metadata": {"finalizers": ["test/hold"]}}
         await cluster.client.merge_patch(PODS.documents(), "web-2", finalizer, "default")
@@ -139,7 +140,7 @@ async def test_scaling_down_takes_the_highest_ordinal_first(cluster: Cluster) ->
 
 async def test_a_rolling_update_replaces_one_pod_at_a_time_from_the_top(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set())
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest())
         await all_ready(cluster, 3)
         before = await status_is(cluster, currentReplicas=3)
         await change_image(cluster, "two")
@@ -163,7 +164,7 @@ def _has_image(cluster: Cluster, name: str, image: str) -> Any:
 async def test_pods_below_the_partition_keep_their_template(cluster: Cluster) -> None:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(updateStrategy=strategy))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(updateStrategy=strategy))
         await all_ready(cluster, 3)
         await change_image(cluster, "two")
         await until(_has_image(cluster, "web-2", "two"))
@@ -182,7 +183,7 @@ async def test_pods_below_the_partition_keep_their_template(cluster: Cluster) ->
 
 async def test_on_delete_pods_wait_until_somebody_deletes_them(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=2, updateStrategy={"type": "OnDelete"}))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=2, updateStrategy={"type": "OnDelete"}))
         await all_ready(cluster, 2)
         await change_image(cluster, "two")
         await status_is(cluster, observedGeneration=2, updatedReplicas=0)
@@ -198,7 +199,9 @@ async def test_claims_are_made_before_the_pod_and_belong_to_the_set_where_it_say
     async with cluster.controllers(add_stateful_sets):
         await cluster.make(
             STATEFUL_SETS,
-            a_stateful_set(replicas=2, volumeClaimTemplates=templates, persistentVolumeClaimRetentionPolicy=policy),
+            stateful_set_manifest(
+                replicas=2, volumeClaimTemplates=templates, persistentVolumeClaimRetentionPolicy=policy
+            ),
         )
         await all_ready(cluster, 2)
         await until(_claim_is_owned_by(cluster, "data-web-1", "StatefulSet"))
@@ -239,7 +242,7 @@ def _claim_is_owned_by(cluster: Cluster, name: str, kind: str) -> Any:
 
 async def test_a_rollback_gives_the_old_revision_a_new_number(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=0, revisionHistoryLimit=1))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=0, revisionHistoryLimit=1))
         first = (await status_is(cluster, observedGeneration=1))["updateRevision"]
         await change_image(cluster, "two")
         await status_is(cluster, observedGeneration=2)
@@ -260,7 +263,7 @@ async def test_a_rollback_gives_the_old_revision_a_new_number(cluster: Cluster) 
 
 async def test_a_revision_is_the_patch_that_brings_its_template_back(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=0))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=0))
         await status_is(cluster, observedGeneration=1)
         (revision,) = await cluster.all(CONTROLLER_REVISIONS)
         made = await cluster.read(STATEFUL_SETS, "web")
@@ -276,11 +279,10 @@ async def test_a_revision_is_the_patch_that_brings_its_template_back(cluster: Cl
 
 
 async def test_a_pod_that_nobody_has_is_adopted_by_its_name_and_labels(cluster: Cluster) -> None:
-    spec = {"containers": [{"name": "main", "image": "mine"}]}
     for name in ("web-0", "other-0"):
-        await cluster.make(PODS, {"metadata": {"name": name, "labels": LABELS}, "spec": spec})
+        await cluster.make(PODS, pod_manifest(name, labels=LABELS))
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=1))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=1))
 
         async def is_adopted() -> bool:
             pod = await cluster.read(PODS, "web-0")
@@ -304,7 +306,7 @@ def _has_label(cluster: Cluster, name: str, label: str, value: str) -> Any:
 
 async def test_a_pod_counts_as_available_after_min_ready_seconds(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=2, minReadySeconds=1))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=2, minReadySeconds=1))
         await ready(cluster, "web-0")
         await status_is(cluster, readyReplicas=1, availableReplicas=1)
         await ready(cluster, "web-1")
@@ -313,7 +315,7 @@ async def test_a_pod_counts_as_available_after_min_ready_seconds(cluster: Cluste
 
 async def test_events_tell_of_pods_and_claims(cluster: Cluster) -> None:
     async with cluster.controllers(add_stateful_sets):
-        await cluster.make(STATEFUL_SETS, a_stateful_set(replicas=1, volumeClaimTemplates=[a_claim_template()]))
+        await cluster.make(STATEFUL_SETS, stateful_set_manifest(replicas=1, volumeClaimTemplates=[a_claim_template()]))
         await status_is(cluster, replicas=1)
 
         async def told() -> set[str]:
@@ -327,7 +329,7 @@ async def test_events_tell_of_pods_and_claims(cluster: Cluster) -> None:
 
 
 async def test_a_refused_pod_is_told_and_tried_again(cluster: Cluster) -> None:
-    made = a_stateful_set(replicas=1)
+    made = stateful_set_manifest(replicas=1)
     made["spec"]["template"]["spec"]["serviceAccountName"] = "missing"
     async with cluster.controllers(add_stateful_sets):
         await cluster.make(STATEFUL_SETS, made)

@@ -13,9 +13,11 @@ from shoal.api.storage import STORAGE_CLASSES
 from shoal.cluster.controllers.volumes import PROVISIONER, add_volumes
 from shoal.cluster.controllers.volumes.local_path import new_volume
 from shoal.kube import Manager
-from tests.cluster.controllers.conftest import Cluster, writes_of
-from tests.support.cluster_client import until
-from tests.support.faults import behind
+from tests.support.builders.pods import pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.faults import behind
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.waiting.at_rest import at_rest
 
 RWO = "ReadWriteOnce"
 Add = Callable[[Manager], None]
@@ -36,17 +38,17 @@ def plain(folder: Path) -> Add:
     return partial(add_volumes, folder=folder, makes_default_class=False)
 
 
-async def a_class(cluster: Cluster, name: str, **fields: Any) -> None:
+async def make_class(cluster: Cluster, name: str, **fields: Any) -> None:
     await cluster.make(STORAGE_CLASSES, {"metadata": {"name": name}, "provisioner": PROVISIONER, **fields})
 
 
-async def a_claim(cluster: Cluster, name: str, size: str = "1Gi", **spec: Any) -> dict[str, Any]:
+async def make_claim(cluster: Cluster, name: str, size: str = "1Gi", **spec: Any) -> dict[str, Any]:
     body = {"accessModes": [RWO], "resources": {"requests": {"storage": size}}, **spec}
     made = await cluster.make(PERSISTENT_VOLUME_CLAIMS, {"metadata": {"name": name}, "spec": body})
     return made.content
 
 
-async def a_volume(cluster: Cluster, name: str, size: str = "1Gi", **spec: Any) -> None:
+async def make_volume(cluster: Cluster, name: str, size: str = "1Gi", **spec: Any) -> None:
     body = {
         "accessModes": [RWO],
         "capacity": {"storage": size},
@@ -57,14 +59,9 @@ async def a_volume(cluster: Cluster, name: str, size: str = "1Gi", **spec: Any) 
     await cluster.make(PERSISTENT_VOLUMES, {"metadata": {"name": name}, "spec": body})
 
 
-async def a_user(cluster: Cluster, name: str, claim: str, *, node: str = "") -> None:
-    spec: dict[str, Any] = {
-        "containers": [{"name": "c", "image": "i"}],
-        "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}],
-    }
-    if node:
-        spec["nodeName"] = node
-    await cluster.make(PODS, {"metadata": {"name": name}, "spec": spec})
+async def make_user(cluster: Cluster, name: str, claim: str, *, node: str = "") -> None:
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": claim}}
+    await cluster.make(PODS, pod_manifest(name, node=node, volumes=[volume]))
 
 
 async def claim_is(cluster: Cluster, name: str, phase: str) -> Any:
@@ -94,15 +91,15 @@ async def test_the_first_start_makes_a_class_and_the_next_does_not(cluster: Clus
         assert found["allowVolumeExpansion"] is True
         assert (found["volumeBindingMode"], found["reclaimPolicy"]) == ("Immediate", "Delete")
     await cluster.client.delete(STORAGE_CLASSES, "local-path")
-    async with cluster.controllers(volumes):
-        await asyncio.sleep(0.2)
+    async with cluster.controllers(volumes) as manager:
+        await at_rest(manager)
         assert await cluster.read(STORAGE_CLASSES, "local-path") is None
 
 
 async def test_a_claim_gets_a_folder_that_goes_with_it(cluster: Cluster, volumes: Add, folder: Path) -> None:
     async with cluster.controllers(volumes):
         await until(partial(cluster.read, STORAGE_CLASSES, "local-path"))
-        made = await a_claim(cluster, "c")
+        made = await make_claim(cluster, "c")
         claim = await until(partial(claim_is, cluster, "c", "Bound"))
         name = f"pvc-{made['metadata']['uid']}"
         assert claim["spec"]["volumeName"] == name
@@ -136,13 +133,13 @@ async def test_a_claim_gets_a_folder_that_goes_with_it(cluster: Cluster, volumes
 async def test_a_controller_that_starts_on_a_settled_cluster_writes_nothing(cluster: Cluster, volumes: Add) -> None:
     async with cluster.controllers(volumes):
         await until(partial(cluster.read, STORAGE_CLASSES, "local-path"))
-        await a_class(cluster, "later", volumeBindingMode="WaitForFirstConsumer")
-        await a_class(cluster, "foreign", provisioner="example.com/elsewhere")
-        await a_claim(cluster, "bound")
-        await a_claim(cluster, "waits", storageClassName="later")
-        await a_claim(cluster, "foreign", storageClassName="foreign")
-        await a_claim(cluster, "none", storageClassName="")
-        await a_volume(cluster, "free", storageClassName="other")
+        await make_class(cluster, "later", volumeBindingMode="WaitForFirstConsumer")
+        await make_class(cluster, "foreign", provisioner="example.com/elsewhere")
+        await make_claim(cluster, "bound")
+        await make_claim(cluster, "waits", storageClassName="later")
+        await make_claim(cluster, "foreign", storageClassName="foreign")
+        await make_claim(cluster, "none", storageClassName="")
+        await make_volume(cluster, "free", storageClassName="other")
         await until(partial(claim_is, cluster, "bound", "Bound"))
         await until(partial(volume_is, cluster, "free", "Available"))
         await until(partial(is_told, cluster, "WaitForFirstConsumer"))
@@ -151,17 +148,17 @@ async def test_a_controller_that_starts_on_a_settled_cluster_writes_nothing(clus
         # Events tell times to the second: what was made in this one is not old yet.
         await asyncio.sleep(1.1)
     async with cluster.controllers(volumes) as manager:
-        await asyncio.sleep(0.4)
+        await at_rest(manager)
         assert writes_of(manager) == 0
 
 
 async def test_volumes_that_are_there_are_bound_smallest_first(cluster: Cluster, plain: Add) -> None:
     async with cluster.controllers(plain):
-        await a_volume(cluster, "large", "9Gi")
-        await a_volume(cluster, "small", "2Gi")
+        await make_volume(cluster, "large", "9Gi")
+        await make_volume(cluster, "small", "2Gi")
         await until(partial(volume_is, cluster, "large", "Available"))
         await until(partial(volume_is, cluster, "small", "Available"))
-        await a_claim(cluster, "c", storageClassName="")
+        await make_claim(cluster, "c", storageClassName="")
         claim = await until(partial(claim_is, cluster, "c", "Bound"))
         assert claim["spec"]["volumeName"] == "small"
         assert claim["status"]["capacity"] == {"storage": "2Gi"}
@@ -180,16 +177,16 @@ async def test_volumes_that_are_there_are_bound_smallest_first(cluster: Cluster,
 
 async def test_a_claim_that_waits_gets_a_volume_when_one_appears(cluster: Cluster, plain: Add) -> None:
     async with cluster.controllers(plain):
-        await a_claim(cluster, "c", storageClassName="")
+        await make_claim(cluster, "c", storageClassName="")
         await until(partial(is_told, cluster, "FailedBinding"))
-        await a_volume(cluster, "v")
+        await make_volume(cluster, "v")
         await until(partial(claim_is, cluster, "c", "Bound"))
 
 
 async def test_many_claims_share_out_the_volumes_without_one_too_many(cluster: Cluster, plain: Add) -> None:
     for number in range(8):
-        await a_volume(cluster, f"v{number}")
-        await a_claim(cluster, f"c{number}", storageClassName="")
+        await make_volume(cluster, f"v{number}")
+        await make_claim(cluster, f"c{number}", storageClassName="")
     async with cluster.controllers(plain):
 
         async def all_bound() -> Any:
@@ -202,11 +199,11 @@ async def test_many_claims_share_out_the_volumes_without_one_too_many(cluster: C
 
 async def test_a_reserved_volume_is_for_its_claim_alone(cluster: Cluster, plain: Add) -> None:
     async with cluster.controllers(plain):
-        await a_volume(cluster, "v", claimRef={"namespace": "default", "name": "mine"})
+        await make_volume(cluster, "v", claimRef={"namespace": "default", "name": "mine"})
         await until(partial(volume_is, cluster, "v", "Available"))
-        await a_claim(cluster, "other", storageClassName="")
+        await make_claim(cluster, "other", storageClassName="")
         await until(partial(is_told, cluster, "FailedBinding"))
-        await a_claim(cluster, "mine", storageClassName="")
+        await make_claim(cluster, "mine", storageClassName="")
         await until(partial(claim_is, cluster, "mine", "Bound"))
         volume = await until(partial(volume_is, cluster, "v", "Bound"))
         assert "annotations" not in volume["metadata"]
@@ -215,21 +212,21 @@ async def test_a_reserved_volume_is_for_its_claim_alone(cluster: Cluster, plain:
 
 async def test_a_claim_can_name_its_volume(cluster: Cluster, plain: Add) -> None:
     async with cluster.controllers(plain):
-        await a_claim(cluster, "c", "5Gi", storageClassName="", volumeName="v")
-        await a_volume(cluster, "v", "2Gi")
+        await make_claim(cluster, "c", "5Gi", storageClassName="", volumeName="v")
+        await make_volume(cluster, "v", "2Gi")
         told = 'Cannot bind to requested volume "v": requested PV is too small'
         await until(partial(is_told, cluster, "VolumeMismatch", told))
-        await a_claim(cluster, "d", "1Gi", storageClassName="", volumeName="v")
+        await make_claim(cluster, "d", "1Gi", storageClassName="", volumeName="v")
         claim = await until(partial(claim_is, cluster, "d", "Bound"))
         assert claim["metadata"]["annotations"] == {"pv.kubernetes.io/bind-completed": "yes"}
-        await a_claim(cluster, "e", "1Gi", storageClassName="", volumeName="v")
+        await make_claim(cluster, "e", "1Gi", storageClassName="", volumeName="v")
         await until(partial(is_told, cluster, "FailedBinding", 'volume "v" already bound to a different claim.'))
 
 
 async def test_a_claim_whose_volume_is_gone_is_lost(cluster: Cluster, plain: Add) -> None:
     async with cluster.controllers(plain):
-        await a_volume(cluster, "v")
-        await a_claim(cluster, "c", storageClassName="")
+        await make_volume(cluster, "v")
+        await make_claim(cluster, "c", storageClassName="")
         await until(partial(claim_is, cluster, "c", "Bound"))
         await cluster.client.delete(PERSISTENT_VOLUMES, "v")
         assert not await is_gone(cluster, PERSISTENT_VOLUMES, "v")  # a bound volume is kept
@@ -241,17 +238,17 @@ async def test_a_claim_whose_volume_is_gone_is_lost(cluster: Cluster, plain: Add
 
 
 async def test_a_claim_waits_for_the_node_of_its_first_user(cluster: Cluster, plain: Add) -> None:
-    await a_class(cluster, "later", volumeBindingMode="WaitForFirstConsumer")
+    await make_class(cluster, "later", volumeBindingMode="WaitForFirstConsumer")
     await cluster.make(NODES, {"metadata": {"name": "n"}})
     async with cluster.controllers(plain):
-        await a_claim(cluster, "c", storageClassName="later")
+        await make_claim(cluster, "c", storageClassName="later")
         await until(partial(is_told, cluster, "WaitForFirstConsumer", "waiting for first consumer to be created"))
-        await a_user(cluster, "p", "c")
+        await make_user(cluster, "p", "c")
         await until(partial(is_told, cluster, "WaitForPodScheduled", "waiting for pod p to be scheduled"))
         assert await claim_is(cluster, "c", "Pending")
-        await a_user(cluster, "q", "c", node="n")
+        await make_user(cluster, "q", "c", node="n")
         await until(partial(claim_is, cluster, "c", "Bound"))
-        await a_claim(cluster, "chosen", storageClassName="later")
+        await make_claim(cluster, "chosen", storageClassName="later")
         mark = {"metadata": {"annotations": {"volume.kubernetes.io/selected-node": "n"}}}
         await cluster.client.merge_patch(PERSISTENT_VOLUME_CLAIMS.documents(), "chosen", mark, "default")
         await until(partial(claim_is, cluster, "chosen", "Bound"))
@@ -259,7 +256,7 @@ async def test_a_claim_waits_for_the_node_of_its_first_user(cluster: Cluster, pl
 
 async def test_a_claim_without_a_class_gets_the_default_one_later(cluster: Cluster, plain: Add) -> None:
     async with cluster.controllers(plain):
-        await a_claim(cluster, "c")
+        await make_claim(cluster, "c")
         await until(partial(is_told, cluster, "FailedBinding"))
         body = {
             "metadata": {"name": "late", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
@@ -272,16 +269,16 @@ async def test_a_claim_without_a_class_gets_the_default_one_later(cluster: Clust
 
 async def test_a_missing_class_is_told(cluster: Cluster, plain: Add) -> None:
     async with cluster.controllers(plain):
-        await a_claim(cluster, "c", storageClassName="gone")
+        await make_claim(cluster, "c", storageClassName="gone")
         await until(partial(is_told, cluster, "ProvisioningFailed", 'storageclass.storage.k8s.io "gone" not found'))
-        await a_class(cluster, "gone")
+        await make_class(cluster, "gone")
         await until(partial(claim_is, cluster, "c", "Bound"))
 
 
 async def test_a_claim_grows_with_its_request(cluster: Cluster, volumes: Add) -> None:
     async with cluster.controllers(volumes):
         await until(partial(cluster.read, STORAGE_CLASSES, "local-path"))
-        await a_claim(cluster, "c")
+        await make_claim(cluster, "c")
         bound = await until(partial(claim_is, cluster, "c", "Bound"))
         grown = {"spec": {"resources": {"requests": {"storage": "3Gi"}}}}
         await cluster.client.merge_patch(PERSISTENT_VOLUME_CLAIMS.documents(), "c", grown, "default")
@@ -297,14 +294,14 @@ async def test_a_claim_grows_with_its_request(cluster: Cluster, volumes: Add) ->
 
 async def test_a_claim_is_kept_while_a_pod_on_a_node_uses_it(cluster: Cluster, volumes: Add) -> None:
     await cluster.make(NODES, {"metadata": {"name": "n"}})
-    async with cluster.controllers(volumes):
+    async with cluster.controllers(volumes) as manager:
         await until(partial(cluster.read, STORAGE_CLASSES, "local-path"))
-        await a_claim(cluster, "c")
+        await make_claim(cluster, "c")
         bound = await until(partial(claim_is, cluster, "c", "Bound"))
-        await a_user(cluster, "p", "c", node="n")
-        await asyncio.sleep(0.1)
+        await make_user(cluster, "p", "c", node="n")
+        await at_rest(manager)
         await cluster.client.delete(PERSISTENT_VOLUME_CLAIMS, "c", "default")
-        await asyncio.sleep(0.2)
+        await at_rest(manager)
         assert not await is_gone(cluster, PERSISTENT_VOLUME_CLAIMS, "c")
         await cluster.client.delete(PODS, "p", "default", grace_seconds=0)
         await until(partial(is_gone, cluster, PERSISTENT_VOLUME_CLAIMS, "c"))
@@ -315,10 +312,10 @@ async def test_a_claim_is_kept_for_a_pod_that_is_not_seen_yet(cluster: Cluster, 
     async with cluster.controllers(volumes) as manager:
         await until(partial(cluster.read, STORAGE_CLASSES, "local-path"))
         for name in ("used", "unused"):
-            await a_claim(cluster, name)
+            await make_claim(cluster, name)
             await until(partial(claim_is, cluster, name, "Bound"))
         with behind(manager.cache.informer(PODS)):
-            await a_user(cluster, "pod", "used", node="n1")
+            await make_user(cluster, "pod", "used", node="n1")
             for name in ("used", "unused"):
                 await cluster.client.delete(PERSISTENT_VOLUME_CLAIMS, name, "default")
             await until(partial(is_gone, cluster, PERSISTENT_VOLUME_CLAIMS, "unused"))
@@ -333,13 +330,10 @@ async def test_a_pod_brings_its_claims_with_it(cluster: Cluster, volumes: Add) -
         "metadata": {"labels": {"a": "b"}},
         "spec": {"accessModes": [RWO], "resources": {"requests": {"storage": "1Gi"}}},
     }
-    spec = {
-        "containers": [{"name": "c", "image": "i"}],
-        "volumes": [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}],
-    }
+    scratch = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]
     async with cluster.controllers(volumes):
         await until(partial(cluster.read, STORAGE_CLASSES, "local-path"))
-        pod = await cluster.make(PODS, {"metadata": {"name": "p"}, "spec": spec})
+        pod = await cluster.make(PODS, pod_manifest("p", volumes=scratch))
         claim = await until(partial(claim_is, cluster, "p-scratch", "Bound"))
         assert claim["metadata"]["labels"] == {"a": "b"}
         (owner,) = claim["metadata"]["ownerReferences"]
@@ -358,8 +352,8 @@ async def test_a_pod_brings_its_claims_with_it(cluster: Cluster, volumes: Add) -
             return found is not None and found["metadata"]["uid"] != claim["metadata"]["uid"]
 
         await until(is_made_again)
-        await a_claim(cluster, "q-scratch")
-        await cluster.make(PODS, {"metadata": {"name": "q"}, "spec": spec})
+        await make_claim(cluster, "q-scratch")
+        await cluster.make(PODS, pod_manifest("q", volumes=scratch))
         told = "ephemeral volume scratch: PVC default/q-scratch was not created for pod default/q (pod is not owner)"
         await until(partial(is_told, cluster, "FailedBinding", told))
 
@@ -371,7 +365,7 @@ async def test_a_volume_that_was_not_made_here_is_never_removed(
     precious.mkdir()
     async with cluster.controllers(plain):
         policy = {"persistentVolumeReclaimPolicy": "Delete"}
-        await a_volume(cluster, "v", hostPath={"path": str(precious)}, **policy)
+        await make_volume(cluster, "v", hostPath={"path": str(precious)}, **policy)
         forged = {
             "metadata": {"name": "f", "annotations": {"pv.kubernetes.io/provisioned-by": PROVISIONER}},
             "spec": {
@@ -382,8 +376,8 @@ async def test_a_volume_that_was_not_made_here_is_never_removed(
             },
         }
         await cluster.make(PERSISTENT_VOLUMES, forged)
-        await a_claim(cluster, "c", storageClassName="", volumeName="v")
-        await a_claim(cluster, "d", storageClassName="", volumeName="f")
+        await make_claim(cluster, "c", storageClassName="", volumeName="v")
+        await make_claim(cluster, "d", storageClassName="", volumeName="f")
         await until(partial(claim_is, cluster, "c", "Bound"))
         await until(partial(claim_is, cluster, "d", "Bound"))
         for name in "cd":
@@ -401,8 +395,8 @@ async def test_a_volume_that_was_not_made_here_is_never_removed(
 
 
 async def test_a_volume_that_was_made_before_a_crash_is_bound(cluster: Cluster, plain: Add, folder: Path) -> None:
-    await a_class(cluster, "local")
-    made = await a_claim(cluster, "c", storageClassName="local")
+    await make_class(cluster, "local")
+    made = await make_claim(cluster, "c", storageClassName="local")
     claim = await cluster.client.get(PERSISTENT_VOLUME_CLAIMS, "c", "default")
     storage_class = await cluster.client.get(STORAGE_CLASSES, "local")
     await cluster.make(PERSISTENT_VOLUMES, new_volume(claim, storage_class, folder))
@@ -413,9 +407,9 @@ async def test_a_volume_that_was_made_before_a_crash_is_bound(cluster: Cluster, 
 
 
 async def test_what_was_released_while_nobody_looked_is_removed(cluster: Cluster, plain: Add, folder: Path) -> None:
-    await a_class(cluster, "local")
+    await make_class(cluster, "local")
     async with cluster.controllers(plain):
-        await a_claim(cluster, "c", storageClassName="local")
+        await make_claim(cluster, "c", storageClassName="local")
         bound = await until(partial(claim_is, cluster, "c", "Bound"))
     name = bound["spec"]["volumeName"]
     (folder / name).mkdir(parents=True)
@@ -429,8 +423,8 @@ async def test_what_was_released_while_nobody_looked_is_removed(cluster: Cluster
 
 async def test_a_volume_of_a_claim_that_has_another_is_free_again(cluster: Cluster, plain: Add) -> None:
     async with cluster.controllers(plain):
-        await a_volume(cluster, "v")
-        claim = await a_claim(cluster, "c", storageClassName="")
+        await make_volume(cluster, "v")
+        claim = await make_claim(cluster, "c", storageClassName="")
         await until(partial(claim_is, cluster, "c", "Bound"))
         reference = {"namespace": "default", "name": "c", "uid": claim["metadata"]["uid"]}
         spec = {"accessModes": [RWO], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/srv"}}
@@ -446,9 +440,9 @@ async def test_a_volume_of_a_claim_that_has_another_is_free_again(cluster: Clust
 
 
 async def test_a_volume_that_is_to_be_kept_outlives_its_claim(cluster: Cluster, plain: Add, folder: Path) -> None:
-    await a_class(cluster, "local", reclaimPolicy="Retain")
+    await make_class(cluster, "local", reclaimPolicy="Retain")
     async with cluster.controllers(plain):
-        await a_claim(cluster, "c", storageClassName="local")
+        await make_claim(cluster, "c", storageClassName="local")
         bound = await until(partial(claim_is, cluster, "c", "Bound"))
         name = bound["spec"]["volumeName"]
         (folder / name).mkdir(parents=True)
@@ -463,9 +457,9 @@ async def test_a_volume_that_is_to_be_kept_outlives_its_claim(cluster: Cluster, 
 async def test_content_is_kept_once_somebody_asks_for_that_though_it_is_not_seen_yet(
     cluster: Cluster, plain: Add, folder: Path
 ) -> None:
-    await a_class(cluster, "local")
+    await make_class(cluster, "local")
     async with cluster.controllers(plain) as manager:
-        made = await a_claim(cluster, "c", storageClassName="local")
+        made = await make_claim(cluster, "c", storageClassName="local")
         name = f"pvc-{made['metadata']['uid']}"
         await until(partial(claim_is, cluster, "c", "Bound"))
         folder.mkdir()

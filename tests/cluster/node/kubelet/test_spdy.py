@@ -18,7 +18,7 @@ from shoal.cluster.node.kubelet.joining import join
 from shoal.cluster.node.kubelet.outcomes import exited
 from shoal.cluster.node.kubelet.ports import PortConnection, serve_ports
 from shoal.cluster.node.kubelet.spdy import FrameWriter
-from tests.support.spdy_client import SpdyClient, spdy_client
+from tests.support.network.spdy_client import SpdyClient, spdy_client
 from tests.support.waiting import eventually
 
 Talk = Callable[[Channels], Awaitable[None]]

@@ -11,8 +11,8 @@ import pytest
 
 from shoal.cluster.node.process.client import Runtime, RuntimeFault
 from shoal.cluster.node.process.runtime.protocol import ExecSpec, Facts, SocketSpec
-from tests.support.ordinary_user import is_root
-from tests.support.runtime_program import PATH, Program, a_container, a_folder, a_runtime, a_sandbox
+from tests.support.node.runtime_program import PATH, Program, a_container, a_folder, a_runtime, a_sandbox
+from tests.support.programs.ordinary_user import is_root
 from tests.support.waiting import eventually, is_alive
 
 

@@ -10,7 +10,7 @@ import pytest
 from shoal.api import kai_names as names
 from shoal.api.core import NAMESPACES, PODS, SERVICE_ACCOUNTS
 from tests.cluster.node.conftest import Simulation
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
 
 NODE = "sim-0-0"
 

@@ -13,13 +13,15 @@ import msgspec
 import pytest
 
 from shoal.api.core import NODES, PODS, SERVICE_ACCOUNTS, ContainerStatus, Pod
+from shoal.api.meta import format_time
 from shoal.cluster.apiserver.server import ApiServer, ServerOptions, serving
 from shoal.cluster.node.simulated import Pool, add_simulated_nodes
 from shoal.cluster.node.simulated.logs import MOST, lines_until, log_so_far
 from shoal.cluster.node.simulated.usage import pod_usage
 from shoal.kube import ApiError, Client, Manager, running
-from tests.support import kube_binaries
-from tests.support.cluster_client import transport_to, until
+from tests.support.builders.pods import a_pod, pod_manifest
+from tests.support.clusters.client import transport_to, until
+from tests.support.programs import kube_binaries
 
 T0 = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 NODE = "sim-0-0"
@@ -34,13 +36,9 @@ class Served:
 
     async def add_pod(self, name: str, **sim: str) -> None:
         annotations = {f"shoal.dev/sim-{key.replace('_', '-')}": value for key, value in sim.items()}
-        spec = {
-            "nodeName": NODE,
-            "restartPolicy": "Never",
-            "containers": [{"name": "main", "image": "busybox"}],
-            "automountServiceAccountToken": False,
-        }
-        body = {"metadata": {"name": name, "annotations": annotations}, "spec": spec}
+        body = pod_manifest(
+            name, annotations=annotations, node=NODE, restartPolicy="Never", automountServiceAccountToken=False
+        )
         await self.client.create(PODS.documents(), body, "default")
 
         async def has_begun() -> bool:
@@ -141,19 +139,17 @@ async def test_kubectl_shows_usage_logs_and_why_there_are_no_commands(served: Se
     assert "nothing listens on its ports" in await kubectl("port-forward", "web", ":80")
 
 
-def a_pod(**annotations: str) -> Pod:
-    metadata = {"name": "web", "namespace": "default", "uid": "u", "annotations": annotations}
-    containers = [
-        {"name": "a", "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}},
-        {"name": "b"},
-    ]
-    running_now = {"running": {"startedAt": "2026-01-01T12:00:00Z"}}
-    status = {"containerStatuses": [{"name": name, "state": running_now} for name in ("a", "b")]}
-    return msgspec.convert({"metadata": metadata, "spec": {"containers": containers}, "status": status}, Pod)
+def a_running_pod(**annotations: str) -> Pod:
+    """A pod of two containers that run, of which the first asks for something."""
+    state = {"running": {"startedAt": format_time(T0)}}
+    statuses = [{"name": name, "state": state} for name in ("a", "b")]
+    requests = {"cpu": "2", "memory": "1Gi"}
+    status = {"containerStatuses": statuses}
+    return a_pod(containers=["a", "b"], requests=requests, annotations=annotations, status=status)
 
 
 def test_a_log_of_the_same_moment_is_always_the_same_and_old_lines_go() -> None:
-    pod = a_pod()
+    pod = a_running_pod()
     assert lines_until(pod, "a", T0, T0 + timedelta(seconds=25))[1:] == [
         (T0 + timedelta(seconds=10), "simulated: running for 10 s"),
         (T0 + timedelta(seconds=20), "simulated: running for 20 s"),
@@ -173,14 +169,14 @@ def test_a_container_that_rests_still_has_the_log_of_its_last_life() -> None:
     waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
     body = {"name": "a", "state": waiting, "lastState": {"terminated": ended}}
     status = msgspec.convert(body, ContainerStatus)
-    lines = log_so_far(a_pod(), status, previous=False, now=T0 + timedelta(hours=1))
+    lines = log_so_far(a_running_pod(), status, previous=False, now=T0 + timedelta(hours=1))
     assert lines[-1].text == "simulated: ended with exit code 1 (Error)"
-    assert log_so_far(a_pod(), status, previous=True, now=T0) == lines
+    assert log_so_far(a_running_pod(), status, previous=True, now=T0) == lines
 
 
 def test_usage_follows_requests_or_the_annotation() -> None:
     now = T0 + timedelta(seconds=100)
-    asked = {one.container: (one.cpu_cores, one.memory_bytes) for one in pod_usage(a_pod(), now=now)}
+    asked = {one.container: (one.cpu_cores, one.memory_bytes) for one in pod_usage(a_running_pod(), now=now)}
     assert asked == {"a": (1.2, 512 << 20), "b": (0.001, 16 << 20)}
-    told = list(pod_usage(a_pod(**{"shoal.dev/sim-cpu": "3", "shoal.dev/sim-memory": "2Gi"}), now=now))
+    told = list(pod_usage(a_running_pod(**{"shoal.dev/sim-cpu": "3", "shoal.dev/sim-memory": "2Gi"}), now=now))
     assert [(one.cpu_cores, one.cpu_seconds, one.memory_bytes) for one in told] == [(1.5, 150.0, 1 << 30)] * 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import msgspec
 import pytest
@@ -12,19 +11,16 @@ from shoal.api.core import Pod
 from shoal.cluster.node.crash_loop import rest_before_restart
 from shoal.cluster.node.simulated.life import Place, Step, next_step, stops_at
 from shoal.cluster.node.simulated.rules import Rules
+from tests.support.builders.pods import a_pod
 
 T0 = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 PLACE = Place(host_ip="10.192.0.1", pod_ip="10.244.0.1")
+ENDING = a_pod(restartPolicy="Never")
+LASTING = a_pod(namespace="default", uid="u-1", restartPolicy="Always")
 
 
 def at(seconds: float) -> datetime:
     return T0 + timedelta(seconds=seconds)
-
-
-def a_pod(policy: str = "Never", status: dict[str, Any] | None = None, **spec: Any) -> Pod:
-    metadata = {"name": "web", "namespace": "default", "uid": "u-1", "generation": 1}
-    body = {"restartPolicy": policy, "containers": [{"name": "main", "image": "i"}], "nodeName": "n", **spec}
-    return msgspec.convert({"metadata": metadata, "spec": body, "status": status or {}}, Pod)
 
 
 def after(pod: Pod, step: Step) -> Pod:
@@ -48,7 +44,7 @@ def step_at(pod: Pod, rules: Rules, seconds: float, *, failed_before: int = 0) -
 
 def test_a_life_with_all_its_times() -> None:
     rules = Rules(start_delay=5, ready_delay=3, run_time=20)
-    pod = a_pod()
+    pod = ENDING
     story = []
     moment: float = 0
     while True:
@@ -68,7 +64,7 @@ def test_a_life_with_all_its_times() -> None:
 
 def test_a_process_that_comes_late_takes_the_step_that_is_due() -> None:
     rules = Rules(run_time=20)
-    pod = after(a_pod(), step_at(a_pod(), rules, 0))
+    pod = after(ENDING, step_at(ENDING, rules, 0))
     step = step_at(pod, rules, 3600)
     ended = step.report.containers[0].state.terminated
     assert ended is not None
@@ -77,7 +73,7 @@ def test_a_process_that_comes_late_takes_the_step_that_is_due() -> None:
 
 def test_a_step_that_was_taken_is_not_taken_again() -> None:
     rules = Rules(ready_delay=10)
-    pod = after(a_pod(), step_at(a_pod(), rules, 0))
+    pod = after(ENDING, step_at(ENDING, rules, 0))
     again = step_at(pod, rules, 4)
     assert list(again.report.containers) == pod.status.container_statuses
     assert again.wake == at(10)
@@ -90,7 +86,7 @@ def test_each_restart_takes_longer(restarts: int, seconds: int) -> None:
 
 def test_a_container_that_goes_on_failing_rests_before_each_restart() -> None:
     rules = Rules(run_time=1, outcome="Failed")
-    pod = a_pod("Always")
+    pod = LASTING
     story: list[tuple[float, str, int]] = []
     moment: float = 0
     while moment < 50:
@@ -119,13 +115,13 @@ def test_a_container_that_goes_on_failing_rests_before_each_restart() -> None:
 @pytest.mark.parametrize(("failed_before", "phase"), [(0, "Failed"), (1, "Failed"), (2, "Succeeded"), (3, "Succeeded")])
 def test_the_first_attempts_fail(failed_before: int, phase: str) -> None:
     rules = Rules(run_time=1, fail_first=2)
-    pod = after(a_pod(), step_at(a_pod(), rules, 0))
+    pod = after(ENDING, step_at(ENDING, rules, 0))
     assert step_at(pod, rules, 1, failed_before=failed_before).report.phase == phase
 
 
 def test_an_eviction_ends_the_pod_as_a_whole() -> None:
     rules = Rules(run_time=1, outcome="Evicted")
-    pod = after(a_pod("Always"), step_at(a_pod("Always"), rules, 0))
+    pod = after(LASTING, step_at(LASTING, rules, 0))
     report = step_at(pod, rules, 1).report
     assert (report.phase, report.reason) == ("Failed", "Evicted")
     assert report.disruption is not None
@@ -134,7 +130,7 @@ def test_an_eviction_ends_the_pod_as_a_whole() -> None:
 
 def test_a_deadline_counts_from_the_start_of_the_pod() -> None:
     rules = Rules(start_delay=100)
-    pod = a_pod(activeDeadlineSeconds=30)
+    pod = a_pod(restartPolicy="Never", activeDeadlineSeconds=30)
     step = step_at(pod, rules, 0)
     assert step.wake == at(30)
     late = step_at(after(pod, step), rules, 30)
@@ -142,9 +138,8 @@ def test_a_deadline_counts_from_the_start_of_the_pod() -> None:
 
 
 def test_several_containers_and_sidecars_end_together() -> None:
-    containers = [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}]
-    init = [{"name": "prepare", "image": "i"}, {"name": "proxy", "image": "i", "restartPolicy": "Always"}]
-    pod = a_pod(containers=containers, initContainers=init)
+    init = ["prepare", {"name": "proxy", "restartPolicy": "Always"}]
+    pod = a_pod(containers=["a", "b"], init=init, restartPolicy="Never")
     rules = Rules(run_time=5)
     pod = after(pod, step_at(pod, rules, 0))
     assert pod.status.init_container_statuses[0].state.terminated is not None
@@ -158,9 +153,8 @@ def test_several_containers_and_sidecars_end_together() -> None:
     ("stop_time", "phase", "seconds"), [(0, "Running", 0), (5, "Running", 5), (99, "Running", 30), (5, "Pending", 0)]
 )
 def test_a_pod_stops_at_once_or_within_its_grace(stop_time: float, phase: str, seconds: float) -> None:
-    pod = a_pod(status={"phase": phase})
-    metadata = msgspec.structs.replace(pod.metadata, deletion_timestamp=at(30), deletion_grace_period_seconds=30)
-    assert stops_at(msgspec.structs.replace(pod, metadata=metadata), Rules(stop_time=stop_time)) == at(seconds)
+    pod = a_pod(phase=phase, deleted=at(30), metadata={"deletionGracePeriodSeconds": 30}, restartPolicy="Never")
+    assert stops_at(pod, Rules(stop_time=stop_time)) == at(seconds)
 
 
 def test_a_step_within_the_second_of_the_start_does_not_move_the_start() -> None:
@@ -171,7 +165,7 @@ def test_a_step_within_the_second_of_the_start_does_not_move_the_start() -> None
     def exactly(second: datetime) -> datetime:
         return moments[-1] if moments[-1].replace(microsecond=0) == second else second
 
-    pod = a_pod()
+    pod = ENDING
     story = []
     for seconds in (0.1, 0.4, 0.5, 0.9):
         step = next_step(pod, rules, PLACE, now=at(seconds), exactly=exactly, failed_before=0)

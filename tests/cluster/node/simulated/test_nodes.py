@@ -9,8 +9,9 @@ from shoal.api.core import NODES, PODS
 from shoal.kube import Manager
 from shoal.kube.leases import LEASES
 from tests.cluster.node.conftest import Simulation, conditions
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import writes_of
+from tests.support.waiting import eventually
 
 
 def is_ready(node: dict[str, Any]) -> bool:
@@ -42,8 +43,8 @@ async def test_after_a_restart_nothing_is_written_but_the_lease(simulation: Simu
         await simulation.phase("web", "Running")
         await simulation.node("sim-0-1", is_ready)
     async with simulation.running("2x8:H100") as manager:
+        await eventually(lambda: writes_of(manager) == 1)
         await until(lambda: _at_rest(manager))
-        await asyncio.sleep(0.1)
         assert writes_of(manager) == 1
 
 

@@ -12,8 +12,8 @@ import pytest
 from shoal.api.core import EVENTS, PODS
 from shoal.kube import Manager
 from tests.cluster.node.conftest import Simulation, conditions
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import writes_of
 
 NODE = "sim-0-0"
 

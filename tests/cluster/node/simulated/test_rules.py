@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
 import pytest
 
 from shoal.api.core import Pod
 from shoal.cluster.node.simulated.rules import DEFAULT_RUN_TIME, Rules, rules_of
+from tests.support.builders.pods import a_pod, controller_reference
 
 
-def a_pod(policy: str = "Always", *, owner: str = "", **sim: str) -> Pod:
-    metadata: dict[str, Any] = {"name": "web"}
-    metadata["annotations"] = {f"shoal.dev/sim-{key.replace('_', '-')}": value for key, value in sim.items()}
-    if owner:
-        metadata["ownerReferences"] = [{"apiVersion": "v1", "kind": owner, "name": "o", "uid": "u", "controller": True}]
-    return msgspec.convert({"metadata": metadata, "spec": {"restartPolicy": policy}}, Pod)
+def a_simulated_pod(policy: str = "Always", *, owner: str = "", **sim: str) -> Pod:
+    return a_pod(
+        annotations={f"shoal.dev/sim-{key.replace('_', '-')}": value for key, value in sim.items()},
+        owner=controller_reference(owner, "o") if owner else None,
+        restartPolicy=policy,
+    )
 
 
 @pytest.mark.parametrize(
@@ -32,13 +30,15 @@ def a_pod(policy: str = "Always", *, owner: str = "", **sim: str) -> Pod:
     ],
 )
 def test_only_what_is_there_to_end_ends_by_itself(policy: str, owner: str, ends: bool) -> None:
-    rules, problems = rules_of(a_pod(policy, owner=owner))
+    rules, problems = rules_of(a_simulated_pod(policy, owner=owner))
     assert (rules.run_time, problems) == (DEFAULT_RUN_TIME if ends else None, [])
 
 
 def test_all_annotations_are_read() -> None:
     rules, problems = rules_of(
-        a_pod(start_delay="1m", ready_delay="1.5s", run_time="250ms", stop_time="1s", fail_first="2", log="a\nb")
+        a_simulated_pod(
+            start_delay="1m", ready_delay="1.5s", run_time="250ms", stop_time="1s", fail_first="2", log="a\nb"
+        )
     )
     assert problems == []
     expected = Rules(start_delay=60, ready_delay=1.5, run_time=0.25, stop_time=1, fail_first=2, log="a\nb")
@@ -59,8 +59,8 @@ def test_all_annotations_are_read() -> None:
     ],
 )
 def test_what_does_not_parse_is_named_and_the_default_taken(name: str, value: str) -> None:
-    rules, [problem] = rules_of(a_pod("Never", **{name: value}))
-    assert rules == rules_of(a_pod("Never"))[0]
+    rules, [problem] = rules_of(a_simulated_pod("Never", **{name: value}))
+    assert rules == rules_of(a_simulated_pod("Never"))[0]
     assert problem.startswith(f"annotation shoal.dev/sim-{name.replace('_', '-')} is ignored: ")
     assert repr(value) in problem
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from shoal.api.core import PODS, Pod
 from shoal.cluster.node.simulated.start_order import StartOrder
 from shoal.kube import Change
 from tests.cluster.node.conftest import Simulation, conditions
-from tests.support.in_process_cluster import writes_of
+from tests.support.builders.pods import a_pod
+from tests.support.clusters.in_process import writes_of
 
 NODE = "sim-0-0"
 
@@ -24,13 +24,16 @@ def waiting_for(*parents: str) -> list[dict[str, Any]]:
     return [{"name": "grove-initc", "image": "grove-initc", "args": [f"--podcliques={parent}" for parent in parents]}]
 
 
-def a_pod(name: str, clique: str, *, gang: str = "web-0", is_ready: bool = False, parents: tuple[str, ...] = ()) -> Pod:
-    body = {
-        "metadata": {"name": name, "namespace": "default", "labels": labels(clique, gang)},
-        "spec": {"initContainers": waiting_for(*parents) if parents else []},
-        "status": {"conditions": [{"type": "Ready", "status": str(is_ready)}]},
-    }
-    return msgspec.convert(body, Pod)
+def a_clique_pod(
+    name: str, clique: str, *, gang: str = "web-0", is_ready: bool = False, parents: tuple[str, ...] = ()
+) -> Pod:
+    return a_pod(
+        name,
+        namespace="default",
+        labels=labels(clique, gang),
+        init=waiting_for(*parents) if parents else (),
+        conditions={"Ready": str(is_ready)},
+    )
 
 
 class Told:
@@ -59,27 +62,27 @@ class Told:
 
 def test_a_pod_is_released_when_the_last_of_its_parents_is_ready() -> None:
     told = Told()
-    child = a_pod("child", "web-0-api", parents=("web-0-db:2", "web-0-cache:1"))
+    child = a_clique_pod("child", "web-0-api", parents=("web-0-db:2", "web-0-cache:1"))
     assert told.order.must_wait(child)
-    assert told.of(a_pod("db-a", "web-0-db", is_ready=True)) == []
-    assert told.of(a_pod("cache", "web-0-cache", is_ready=True)) == []
+    assert told.of(a_clique_pod("db-a", "web-0-db", is_ready=True)) == []
+    assert told.of(a_clique_pod("cache", "web-0-cache", is_ready=True)) == []
     assert told.order.must_wait(child)
-    assert told.of(a_pod("db-b", "web-0-db")) == []
-    assert told.of(a_pod("db-b", "web-0-db", is_ready=True)) == ["child"]
+    assert told.of(a_clique_pod("db-b", "web-0-db")) == []
+    assert told.of(a_clique_pod("db-b", "web-0-db", is_ready=True)) == ["child"]
     assert not told.order.must_wait(child)
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        pytest.param(a_pod("x", "web-0-db", gang="web-1", is_ready=True), id="of another gang"),
-        pytest.param(a_pod("x", "web-0-db-2", is_ready=True), id="of a clique whose name begins alike"),
-        pytest.param(a_pod("x", "web-0-db"), id="not ready"),
+        pytest.param(a_clique_pod("x", "web-0-db", gang="web-1", is_ready=True), id="of another gang"),
+        pytest.param(a_clique_pod("x", "web-0-db-2", is_ready=True), id="of a clique whose name begins alike"),
+        pytest.param(a_clique_pod("x", "web-0-db"), id="not ready"),
     ],
 )
 def test_nobody_else_counts(other: Pod) -> None:
     told = Told()
-    child = a_pod("child", "web-0-api", parents=("web-0-db:1",))
+    child = a_clique_pod("child", "web-0-api", parents=("web-0-db:1",))
     assert told.order.must_wait(child)
     assert told.of(other) == []
     assert told.order.must_wait(child)
@@ -87,36 +90,36 @@ def test_nobody_else_counts(other: Pod) -> None:
 
 def test_a_parent_that_is_no_longer_ready_or_gone_does_not_count() -> None:
     told = Told()
-    child = a_pod("child", "web-0-api", parents=("web-0-db:1",))
-    told.of(a_pod("db", "web-0-db", is_ready=True))
+    child = a_clique_pod("child", "web-0-api", parents=("web-0-db:1",))
+    told.of(a_clique_pod("db", "web-0-db", is_ready=True))
     assert not told.order.must_wait(child)
-    told.of(a_pod("db", "web-0-db"))
+    told.of(a_clique_pod("db", "web-0-db"))
     assert told.order.must_wait(child)
-    assert told.of(a_pod("db", "web-0-db", is_ready=True)) == ["child"]
+    assert told.of(a_clique_pod("db", "web-0-db", is_ready=True)) == ["child"]
     told.gone("db")
     assert told.order.must_wait(child)
 
 
 def test_pods_that_wait_for_the_same_are_released_together_and_once() -> None:
     told = Told()
-    children = [a_pod(f"child-{number}", "web-0-api", parents=("web-0-db:1",)) for number in range(3)]
-    later = a_pod("later", "web-0-web", parents=("web-0-api:3",))
+    children = [a_clique_pod(f"child-{number}", "web-0-api", parents=("web-0-db:1",)) for number in range(3)]
+    later = a_clique_pod("later", "web-0-web", parents=("web-0-api:3",))
     assert all(told.order.must_wait(pod) for pod in [*children, later])
     told.of(children[2])
     told.gone("child-2")
-    assert told.of(a_pod("db", "web-0-db", is_ready=True)) == ["child-0", "child-1"]
-    assert told.of(a_pod("db-b", "web-0-db", is_ready=True)) == []
+    assert told.of(a_clique_pod("db", "web-0-db", is_ready=True)) == ["child-0", "child-1"]
+    assert told.of(a_clique_pod("db-b", "web-0-db", is_ready=True)) == []
 
 
 def test_arguments_that_cannot_be_understood_hold_nobody() -> None:
-    assert not Told().order.must_wait(a_pod("child", "web-0-api", parents=("web-0-db",)))
+    assert not Told().order.must_wait(a_clique_pod("child", "web-0-api", parents=("web-0-db",)))
 
 
 def test_nothing_is_kept_of_gangs_that_are_gone() -> None:
     told = Told()
-    child = a_pod("child", "web-0-api", parents=("web-0-db:2",))
+    child = a_clique_pod("child", "web-0-api", parents=("web-0-db:2",))
     told.of(child)
-    told.of(a_pod("db", "web-0-db", is_ready=True))
+    told.of(a_clique_pod("db", "web-0-db", is_ready=True))
     assert told.order.must_wait(child)
     told.gone("child")
     told.gone("db")

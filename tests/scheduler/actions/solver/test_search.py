@@ -7,7 +7,8 @@ import pytest
 from shoal.scheduler.actions.solver.search import FAR, NEAR
 from shoal.scheduler.session.session import Eviction, Promise, Session
 from shoal.scheduler.session.settings import SearchBudgets, Settings
-from tests.scheduler.session.worlds import World, a_queue
+from tests.scheduler.builders import a_model_gpu_queue
+from tests.scheduler.session.worlds import World
 
 
 def reclaimed(world: World) -> tuple[Session, list[str], dict[str, str]]:
@@ -21,7 +22,7 @@ def full_world(nodes: int, gpus: int) -> World:
     """One queue has everything, GPU by GPU and node by node in turn, and is entitled to nothing."""
     world = World(
         {f"n{row}": gpus for row in range(nodes)},
-        queues=(a_queue("poor", quota=0), a_queue("rich", quota=nodes * gpus, created=1.0)),
+        queues=(a_model_gpu_queue("poor", quota=0), a_model_gpu_queue("rich", quota=nodes * gpus, created=1.0)),
     )
     for place in range(nodes * gpus):
         world.job(f"r{place}", queue="poor", on=f"n{place % nodes}")
@@ -88,7 +89,9 @@ def test_a_way_that_takes_too_long_is_left_for_the_next(budgets: dict[str, float
 
 
 def test_nobody_is_simulated_twice_with_the_same_victims() -> None:
-    world = World({"n": 2}, queues=(a_queue("poor", quota=0), a_queue("rich", quota=2, created=1.0)))
+    world = World(
+        {"n": 2}, queues=(a_model_gpu_queue("poor", quota=0), a_model_gpu_queue("rich", quota=2, created=1.0))
+    )
     world.job("pinned", queue="poor", pods=2, on="n", is_preemptible=False)
     world.job("wanting", queue="rich", gpus=1)
 

@@ -13,12 +13,13 @@ from shoal.scheduler.model.queues import Queue
 from shoal.scheduler.model.statuses import Status
 from shoal.scheduler.session.session import Session
 from shoal.scheduler.session.settings import Settings
-from tests.scheduler.session.worlds import World, a_queue
+from tests.scheduler.builders import a_model_gpu_queue
+from tests.scheduler.session.worlds import World
 from tests.scheduler.shares.builders import pod_sets
 
 
 def a_world(*queues: Queue) -> World:
-    return World({"m": 16}, queues=queues or (a_queue("q", quota=1),))
+    return World({"m": 16}, queues=queues or (a_model_gpu_queue("q", quota=1),))
 
 
 def victims(world: World) -> Victims:
@@ -90,7 +91,7 @@ def test_a_subgroup_deep_in_the_tree_goes_too() -> None:
 
 
 def test_the_queue_that_has_most_beyond_its_share_loses_first() -> None:
-    world = a_world(a_queue("p", quota=1), a_queue("q", quota=1, created=1.0))
+    world = a_world(a_model_gpu_queue("p", quota=1), a_model_gpu_queue("q", quota=1, created=1.0))
     for place in range(3):
         world.job(f"p{place}", queue="p", on="m")
     world.job("q0", queue="q", on="m")

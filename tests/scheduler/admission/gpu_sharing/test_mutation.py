@@ -9,18 +9,20 @@ import pytest
 
 from shoal.scheduler.admission.gpu_sharing.mutation import prepared, random_text
 from shoal.scheduler.admission.gpu_sharing.settings import GpuSharingSettings
+from tests.support.builders.pods import pod_manifest
 
 SETTINGS = GpuSharingSettings(is_enabled=True)
 
 
-def a_pod(annotations: dict[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
-    return {
-        "metadata": {"name": "web", **metadata, "annotations": {"gpu-fraction": "0.5"} | (annotations or {})},
-        "spec": {
-            "containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}, {"name": "side"}],
-            "initContainers": [{"name": "warm"}],
-        },
-    }
+def sharing_pod_manifest(annotations: dict[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
+    """A pod of two containers, after one that ends before them, that asks for half a GPU."""
+    main = {"name": "main", "env": [{"name": "A", "value": "1"}]}
+    return pod_manifest(
+        annotations={"gpu-fraction": "0.5"} | (annotations or {}),
+        metadata=metadata,
+        containers=[main, "side"],
+        init=["warm"],
+    )
 
 
 def done(pod: dict[str, Any], settings: GpuSharingSettings = SETTINGS) -> dict[str, Any]:
@@ -35,14 +37,14 @@ def variables(container: dict[str, Any]) -> list[str]:
 
 
 def test_the_first_container_reads_both_maps() -> None:
-    pod = done(a_pod())
+    pod = done(sharing_pod_manifest())
     [main, side] = pod["spec"]["containers"]
     assert pod["metadata"]["annotations"]["runai/shared-gpu-configmap"] == "web-abcdefg-shared-gpu"
     assert variables(main) == ["A", "NVIDIA_VISIBLE_DEVICES", "RUNAI_NUM_OF_GPUS", "GPU_PORTION"]
     reference = {"name": "web-abcdefg-shared-gpu-0", "key": "GPU_PORTION"}
     assert main["env"][-1]["valueFrom"] == {"configMapKeyRef": reference}
     assert main["envFrom"] == [{"configMapRef": {"name": "web-abcdefg-shared-gpu-0-evar", "optional": False}}]
-    assert side == {"name": "side"}
+    assert side == {"name": "side", "image": "i"}
     assert pod["spec"]["volumes"] == [
         {"name": "web-abcdefg-shared-gpu-0-vol", "configMap": {"name": "web-abcdefg-shared-gpu-0"}}
     ]
@@ -53,14 +55,14 @@ def test_the_first_container_reads_both_maps() -> None:
     ("name", "field", "number", "mark"), [("side", "containers", 1, "1"), ("warm", "initContainers", 0, "i0")]
 )
 def test_another_container_reads_them_where_it_is_named(name: str, field: str, number: int, mark: str) -> None:
-    pod = done(a_pod({"gpu-fraction-container-name": name}))
+    pod = done(sharing_pod_manifest({"gpu-fraction-container-name": name}))
     assert "GPU_PORTION" in variables(pod["spec"][field][number])
     assert variables(pod["spec"]["containers"][0]) == ["A"]
     assert pod["spec"]["volumes"][0]["configMap"]["name"] == f"web-abcdefg-shared-gpu-{mark}"
 
 
 def test_what_the_pod_says_about_these_variables_itself_does_not_count() -> None:
-    pod = a_pod()
+    pod = sharing_pod_manifest()
     pod["spec"]["containers"][0]["env"].append({"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"})
     [main, _] = done(pod)["spec"]["containers"]
     assert variables(main).count("NVIDIA_VISIBLE_DEVICES") == 1
@@ -68,7 +70,7 @@ def test_what_the_pod_says_about_these_variables_itself_does_not_count() -> None
 
 
 def test_a_second_call_changes_nothing() -> None:
-    once = done(a_pod())
+    once = done(sharing_pod_manifest())
     assert prepared(once, SETTINGS, lambda: "another") == once
 
 
@@ -84,7 +86,7 @@ def test_a_second_call_changes_nothing() -> None:
     ],
 )
 def test_the_maps_are_named_after_the_pod_or_its_owner(metadata: dict[str, Any], prefix: str) -> None:
-    pod = done(a_pod(**metadata))
+    pod = done(sharing_pod_manifest(**metadata))
     assert pod["metadata"]["annotations"]["runai/shared-gpu-configmap"].startswith(prefix)
     [volume] = pod["spec"]["volumes"]
     assert len(volume["name"]) <= 63
@@ -92,7 +94,7 @@ def test_the_maps_are_named_after_the_pod_or_its_owner(metadata: dict[str, Any],
 
 
 def test_a_pod_that_shares_nothing_is_left_alone() -> None:
-    pod = a_pod()
+    pod = sharing_pod_manifest()
     del pod["metadata"]["annotations"]["gpu-fraction"]
     assert done(pod) == pod
 
@@ -109,7 +111,7 @@ def test_a_pod_that_shares_nothing_is_left_alone() -> None:
 def test_the_runtime_class_is_the_pods_own_or_the_one_that_is_set(
     settings: GpuSharingSettings, own: str | None, expected: str | None
 ) -> None:
-    pod = a_pod()
+    pod = sharing_pod_manifest()
     if own:
         pod["spec"]["runtimeClassName"] = own
     assert done(pod, settings)["spec"].get("runtimeClassName") == expected

@@ -6,45 +6,45 @@ from typing import Any
 
 import pytest
 
-from shoal.api.core.pods import Container, InitContainer, Pod, PodSpec, ResourceRequirements
-from shoal.api.meta.objects import ObjectMeta
+from shoal.api.core.pods import Pod
 from shoal.scheduler.admission.gpu_sharing.rules import device_problems, request_problems
 from shoal.scheduler.admission.gpu_sharing.settings import GpuSharingSettings
+from tests.scheduler.builders import a_kai_pod
 
+HALF = {"gpu-fraction": "0.5"}
 SHARED, WHOLE = GpuSharingSettings(is_enabled=True), GpuSharingSettings(is_enabled=False)
-
-
-def a_pod(annotations: dict[str, str] | None = None, gpus: int = 0) -> Pod:
-    limits: dict[str, Any] = {"nvidia.com/gpu": gpus} if gpus else {}
-    return Pod(
-        metadata=ObjectMeta(annotations=annotations or {}),
-        spec=PodSpec(
-            containers=[Container(name="main", resources=ResourceRequirements(limits=limits))],
-            init_containers=[InitContainer(name="warm")],
-        ),
-    )
 
 
 @pytest.mark.parametrize(
     ("settings", "pod", "field"),
     [
-        pytest.param(WHOLE, a_pod(), None, id="no GPU"),
-        pytest.param(WHOLE, a_pod(gpus=2), None, id="whole GPUs where none are shared"),
-        pytest.param(WHOLE, a_pod({"gpu-fraction": "0.5"}), "gpu-fraction", id="a part where none are shared"),
-        pytest.param(WHOLE, a_pod({"gpu-memory": "10"}), "gpu-memory", id="memory where none are shared"),
-        pytest.param(SHARED, a_pod(gpus=2), None, id="whole GPUs"),
-        pytest.param(SHARED, a_pod({"gpu-fraction": "0.5"}), None, id="a part"),
-        pytest.param(SHARED, a_pod({"gpu-memory": "10"}), None, id="memory"),
-        pytest.param(SHARED, a_pod({"gpu-fraction": "2"}), "gpu-fraction", id="more than a GPU"),
-        pytest.param(SHARED, a_pod({"gpu-fraction": "0.5"}, gpus=1), "gpu-fraction", id="a part beside a whole one"),
-        pytest.param(SHARED, a_pod({"mps": "true"}, gpus=1), "mps", id="MPS without a part"),
-        pytest.param(SHARED, a_pod({"gpu-fraction-num-devices": "2"}), "gpu-fraction-num-devices", id="parts of what"),
+        pytest.param(WHOLE, a_kai_pod(), None, id="no GPU"),
+        pytest.param(WHOLE, a_kai_pod(gpus=2), None, id="whole GPUs where none are shared"),
+        pytest.param(WHOLE, a_kai_pod(annotations=HALF), "gpu-fraction", id="a part where none are shared"),
         pytest.param(
-            SHARED, a_pod({"gpu-fraction": "0.5", "gpu-fraction-container-name": "warm"}), None, id="an init container"
+            WHOLE, a_kai_pod(annotations={"gpu-memory": "10"}), "gpu-memory", id="memory where none are shared"
+        ),
+        pytest.param(SHARED, a_kai_pod(gpus=2), None, id="whole GPUs"),
+        pytest.param(SHARED, a_kai_pod(annotations=HALF), None, id="a part"),
+        pytest.param(SHARED, a_kai_pod(annotations={"gpu-memory": "10"}), None, id="memory"),
+        pytest.param(SHARED, a_kai_pod(annotations={"gpu-fraction": "2"}), "gpu-fraction", id="more than a GPU"),
+        pytest.param(SHARED, a_kai_pod(annotations=HALF, gpus=1), "gpu-fraction", id="a part beside a whole one"),
+        pytest.param(SHARED, a_kai_pod(annotations={"mps": "true"}, gpus=1), "mps", id="MPS without a part"),
+        pytest.param(
+            SHARED,
+            a_kai_pod(annotations={"gpu-fraction-num-devices": "2"}),
+            "gpu-fraction-num-devices",
+            id="parts of what",
         ),
         pytest.param(
             SHARED,
-            a_pod({"gpu-fraction": "0.5", "gpu-fraction-container-name": "gone"}),
+            a_kai_pod(annotations={"gpu-fraction": "0.5", "gpu-fraction-container-name": "warm"}, init=["warm"]),
+            None,
+            id="an init container",
+        ),
+        pytest.param(
+            SHARED,
+            a_kai_pod(annotations={"gpu-fraction": "0.5", "gpu-fraction-container-name": "gone"}),
             "gpu-fraction-container-name",
             id="a container that is not there",
         ),
@@ -56,9 +56,9 @@ def test_what_a_new_pod_may_ask_for(settings: GpuSharingSettings, pod: Pod, fiel
 
 
 def test_a_pod_that_was_there_before_the_rule_can_still_be_changed_otherwise() -> None:
-    old = a_pod({"gpu-fraction": "2", "note": "a"})
-    assert list(request_problems(a_pod({"gpu-fraction": "2", "note": "b"}), old, SHARED)) == []
-    assert list(request_problems(a_pod({"gpu-fraction": "3"}), old, SHARED)) != []
+    old = a_kai_pod(annotations={"gpu-fraction": "2", "note": "a"})
+    assert list(request_problems(a_kai_pod(annotations={"gpu-fraction": "2", "note": "b"}), old, SHARED)) == []
+    assert list(request_problems(a_kai_pod(annotations={"gpu-fraction": "3"}), old, SHARED)) != []
 
 
 def with_variable(variable: dict[str, Any], field: str = "containers") -> dict[str, Any]:

@@ -25,9 +25,13 @@ from shoal.scheduler.admission.gpu_sharing import (
     add_gpu_sharing_webhooks,
     gpu_sharing_configurations,
 )
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.scheduler.builders import kai_pod_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
+HALF = {"gpu-fraction": "0.5"}
+CHOOSING = [{"name": "main", "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]}]
+OTHER = [{"name": "main", "env": [{"name": "PATH", "value": "/bin"}]}]
 ON = GpuSharingSettings(is_enabled=True, runtime_class="", guards_devices=True, schedulers=("kai-scheduler", "shoal"))
 
 
@@ -35,17 +39,6 @@ def the_webhooks(settings: GpuSharingSettings) -> Webhooks:
     webhooks = Webhooks()
     add_gpu_sharing_webhooks(webhooks, settings)
     return webhooks
-
-
-def a_pod(name: str, scheduler: str = "kai-scheduler", env: list[dict[str, Any]] | None = None, **noted: str) -> Any:
-    return {
-        "metadata": {"name": name, "annotations": {key.replace("_", "-"): value for key, value in noted.items()}},
-        "spec": {
-            "schedulerName": scheduler,
-            "automountServiceAccountToken": False,
-            "containers": [{"name": "main", "image": "busybox", "env": env or []}],
-        },
-    }
 
 
 @asynccontextmanager
@@ -63,7 +56,7 @@ async def calling(cluster: Cluster, settings: GpuSharingSettings) -> AsyncIterat
             await cluster.client.create(kinds[body["kind"][0]], body)
 
         async def are_called() -> bool:
-            body = a_pod("probe", gpu_fraction="2")
+            body = kai_pod_manifest("probe", annotations={"gpu-fraction": "2"})
             try:
                 await cluster.client.create(PODS.documents(), body, "default", dry_run=True)
             except Invalid:
@@ -78,8 +71,10 @@ async def calling(cluster: Cluster, settings: GpuSharingSettings) -> AsyncIterat
 
 async def test_a_pod_that_shares_a_gpu_is_prepared_and_one_of_another_scheduler_is_not(cluster: Cluster) -> None:
     async with calling(cluster, ON):
-        ours = await cluster.make(PODS, a_pod("ours", scheduler="shoal", gpu_fraction="0.5"))
-        other = await cluster.make(PODS, a_pod("other", scheduler="default-scheduler", gpu_fraction="2"))
+        ours = await cluster.make(PODS, kai_pod_manifest("ours", scheduler="shoal", annotations=HALF))
+        other = await cluster.make(
+            PODS, kai_pod_manifest("other", scheduler="default-scheduler", annotations={"gpu-fraction": "2"})
+        )
     [main] = ours.content["spec"]["containers"]
     prefix = ours.metadata.annotations["runai/shared-gpu-configmap"]
     assert {variable["name"] for variable in main["env"]} >= {"NVIDIA_VISIBLE_DEVICES", "GPU_PORTION"}
@@ -90,37 +85,41 @@ async def test_a_pod_that_shares_a_gpu_is_prepared_and_one_of_another_scheduler_
 async def test_nonsense_is_refused_with_its_field(cluster: Cluster) -> None:
     async with calling(cluster, ON):
         with pytest.raises(Invalid, match=r"metadata\.annotations\[gpu-memory\].*whole number of MiB"):
-            await cluster.make(PODS, a_pod("bad", gpu_memory="1Gi"))
+            await cluster.make(PODS, kai_pod_manifest("bad", annotations={"gpu-memory": "1Gi"}))
         with pytest.raises(Invalid, match=r"spec\.containers\[0\]\.env\[0\].*given, not chosen"):
-            await cluster.make(PODS, a_pod("sly", env=[{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]))
+            await cluster.make(PODS, kai_pod_manifest("sly", containers=CHOOSING))
 
 
 async def test_a_pod_that_was_prepared_can_be_changed(cluster: Cluster) -> None:
     async with calling(cluster, ON):
-        await cluster.make(PODS, a_pod("web", gpu_fraction="0.5"))
+        await cluster.make(PODS, kai_pod_manifest("web", annotations=HALF))
         patch = {"metadata": {"labels": {"runai-gpu-group": "g"}}}
         await cluster.client.merge_patch(PODS.documents(), "web", patch, "default")
 
 
 GUARDING = GpuSharingSettings(is_enabled=True, runtime_class="", guards_devices=True)
 SHARING = GpuSharingSettings(is_enabled=True, runtime_class="")
-CHOOSING = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
-OTHER = [{"name": "PATH", "value": "/bin"}]
 
 
 @pytest.mark.parametrize(
     ("settings", "pod", "is_made"),
     [
-        pytest.param(SHARING, a_pod("p"), True, id="asks for nothing"),
-        pytest.param(SHARING, a_pod("p", note="x"), True, id="annotated with something else"),
-        pytest.param(SHARING, a_pod("p", env=CHOOSING), True, id="chooses devices, which nobody guards"),
-        pytest.param(SHARING, a_pod("p", scheduler="default-scheduler", gpu_fraction="0.5"), True, id="of others"),
-        pytest.param(SHARING, a_pod("p", gpu_fraction="0.5"), False, id="a portion"),
-        pytest.param(SHARING, a_pod("p", gpu_memory="1"), False, id="memory"),
-        pytest.param(SHARING, a_pod("p", mps="true"), False, id="mps"),
-        pytest.param(GUARDING, a_pod("p", env=OTHER), True, id="with variables, guarded"),
-        pytest.param(GUARDING, a_pod("p", env=CHOOSING), False, id="chooses devices, guarded"),
-        pytest.param(GUARDING, a_pod("p", gpu_fraction="0.5"), False, id="a portion, guarded"),
+        pytest.param(SHARING, kai_pod_manifest("p"), True, id="asks for nothing"),
+        pytest.param(
+            SHARING, kai_pod_manifest("p", annotations={"note": "x"}), True, id="annotated with something else"
+        ),
+        pytest.param(
+            SHARING, kai_pod_manifest("p", containers=CHOOSING), True, id="chooses devices, which nobody guards"
+        ),
+        pytest.param(
+            SHARING, kai_pod_manifest("p", scheduler="default-scheduler", annotations=HALF), True, id="of others"
+        ),
+        pytest.param(SHARING, kai_pod_manifest("p", annotations=HALF), False, id="a portion"),
+        pytest.param(SHARING, kai_pod_manifest("p", annotations={"gpu-memory": "1"}), False, id="memory"),
+        pytest.param(SHARING, kai_pod_manifest("p", annotations={"mps": "true"}), False, id="mps"),
+        pytest.param(GUARDING, kai_pod_manifest("p", containers=OTHER), True, id="with variables, guarded"),
+        pytest.param(GUARDING, kai_pod_manifest("p", containers=CHOOSING), False, id="chooses devices, guarded"),
+        pytest.param(GUARDING, kai_pod_manifest("p", annotations=HALF), False, id="a portion, guarded"),
     ],
 )
 async def test_where_nobody_answers_only_pods_that_ask_for_gpus_are_held_up(
@@ -143,8 +142,8 @@ def impatient(cluster: Cluster) -> Client:
 async def test_parts_are_refused_where_gpus_are_not_shared(cluster: Cluster) -> None:
     async with calling(cluster, GpuSharingSettings()):
         with pytest.raises(Invalid, match="not shared in this cluster"):
-            await cluster.make(PODS, a_pod("web", gpu_fraction="0.5"))
-        await cluster.make(PODS, a_pod("plain"))
+            await cluster.make(PODS, kai_pod_manifest("web", annotations=HALF))
+        await cluster.make(PODS, kai_pod_manifest("plain"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from shoal.api.resource_k8s_io import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_
 from shoal.scheduler.binding import add_binding
 from shoal.scheduler.binding.steps.device_claims import FINALIZER
 from tests.scheduler.binding.stage import Stage
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
 
 ALLOCATION = {"devices": {"results": [{"request": "gpu", "driver": "gpu.x.io", "pool": "n1", "device": "gpu-0"}]}}
 CLAIMS: dict[str, Any] = {"resourceClaims": [{"name": "mine", "resourceClaimName": "gpus"}]}

@@ -13,9 +13,9 @@ from shoal.kube import Manager
 from shoal.scheduler.binding import BindingSettings, add_binding
 from shoal.scheduler.storage import NO_PROVISIONER, SELECTED_NODE
 from tests.scheduler.binding.stage import Stage
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
+from tests.support.waiting.at_rest import at_rest
 
 VOLUMES = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
 

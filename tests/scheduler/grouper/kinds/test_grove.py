@@ -11,7 +11,7 @@ from shoal.scheduler.grouper.case import Case
 from shoal.scheduler.grouper.fields import Ungroupable
 from shoal.scheduler.grouper.kinds import beside
 from shoal.scheduler.grouper.kinds.reference import Reference
-from tests.scheduler.grouper.builders import a_pod, an_owner, parts_of, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, parts_of, the_group
 
 NAMED = {"grove.io/topology-name": "dc"}
 
@@ -40,7 +40,7 @@ def a_set(kind: str = "PodCliqueSet", **said: Any) -> dict[str, Any]:
     return an_owner(kind, "grove.io/v1alpha1", "s", **said)
 
 
-POD = a_pod("a-1", labels={"grove.io/podgang": "g", "grove.io/podclique": "a"})
+POD = a_grouped_pod("a-1", labels={"grove.io/podgang": "g", "grove.io/podclique": "a"})
 
 
 @pytest.mark.parametrize("kind", ["PodCliqueSet", "PodGangSet"])
@@ -54,7 +54,7 @@ def test_a_gang_is_a_group_and_its_cliques_are_parts(kind: str) -> None:
 def test_the_gang_of_a_pod_is_the_one_that_its_label_names() -> None:
     gang = Reference(api_version="scheduler.grove.io/v1alpha1", kind="PodGang", name="g")
     assert beside(Case(pod=POD, owners=(a_set(),))) == gang
-    assert beside(Case(pod=a_pod(), owners=(a_set(),))) is None
+    assert beside(Case(pod=a_grouped_pod(), owners=(a_set(),))) is None
     with pytest.raises(Ungroupable, match=r"has no label grove\.io/podgang"):
         the_group(a_set())
 
@@ -63,8 +63,8 @@ def test_a_pod_is_in_the_clique_that_lists_it_or_else_that_it_names() -> None:
     gang = a_gang(clique("a", 1, "a-0"), clique("b", 1, "a-1"), clique("c", 1, "c-0", namespace="elsewhere"))
     group = the_group(a_set(), pod=POD, beside=gang)
     assert group.part_of(POD) == "b"
-    assert group.part_of(a_pod("new", labels={"grove.io/podclique": "a"})) == "a"
-    assert group.part_of(a_pod("c-0")) == ""
+    assert group.part_of(a_grouped_pod("new", labels={"grove.io/podclique": "a"})) == "a"
+    assert group.part_of(a_grouped_pod("c-0")) == ""
 
 
 def test_what_is_kept_together_is_a_part_around_its_cliques() -> None:

@@ -9,7 +9,7 @@ import pytest
 from shoal.api.scheduling_run_ai import TopologyConstraint
 from shoal.scheduler.grouper.fields import Ungroupable
 from shoal.scheduler.grouper.pods import GroupedPod
-from tests.scheduler.grouper.builders import a_pod, an_owner, parts_of, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, parts_of, the_group
 
 MINIMUM = "kai.scheduler/batch-min-member"
 
@@ -36,7 +36,7 @@ def a_set(*jobs: dict[str, Any], order: str = "", annotations: dict[str, str] | 
 
 def of_job(job: str = "", index: str = "") -> GroupedPod:
     labels = {"jobset.sigs.k8s.io/replicatedjob-name": job, "jobset.sigs.k8s.io/job-index": index}
-    return a_pod(f"p-{job}-{index}", labels={key: value for key, value in labels.items() if value})
+    return a_grouped_pod(f"p-{job}-{index}", labels={key: value for key, value in labels.items() if value})
 
 
 def test_a_replicated_job_is_a_part_with_a_part_for_each_job() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from shoal.scheduler.grouper.fields import Ungroupable
 from shoal.scheduler.grouper.settings import GrouperSettings
-from tests.scheduler.grouper.builders import a_pod, an_owner, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, the_group
 
 GROUP = "serving.knative.dev/v1"
 
@@ -39,7 +39,7 @@ def test_what_the_revision_is_labelled_with_is_the_groups() -> None:
 def test_each_pod_is_a_group_where_revisions_are_no_gangs() -> None:
     settings = GrouperSettings(gangs_of_knative=False)
     revision = owners(annotations={"autoscaling.knative.dev/min-scale": "3"})
-    group = the_group(*revision, pod=a_pod("x"), settings=settings)
+    group = the_group(*revision, pod=a_grouped_pod("x"), settings=settings)
     assert (group.name, group.owner.kind, group.min_member) == ("pg-x-x-uid", "Pod", 1)
     assert group.priority_class == "inference"
 

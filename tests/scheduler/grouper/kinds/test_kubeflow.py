@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.scheduler.grouper.fields import Ungroupable
-from tests.scheduler.grouper.builders import a_pod, an_owner, parts_of, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, parts_of, the_group
 
 SPECS = {
     "TFJob": "tfReplicaSpecs",
@@ -28,7 +28,7 @@ def a_job(kind: str, *, minimum: int | None = None, policy: str = "", **replicas
 
 
 def of_role(role: str, **more: Any) -> Any:
-    return a_pod(role, labels={"training.kubeflow.org/replica-type": role}, **more)
+    return a_grouped_pod(role, labels={"training.kubeflow.org/replica-type": role}, **more)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_all_replicas_of_all_roles_start_together(job: dict[str, Any], minimum: 
 def test_a_pod_is_in_the_part_of_its_role() -> None:
     group = the_group(a_job("TFJob", PS=1, Worker=1))
     assert [group.part_of(of_role(role)) for role in ("ps", "worker", "evaluator")] == ["ps", "worker", ""]
-    assert group.part_of(a_pod()) == ""
+    assert group.part_of(a_grouped_pod()) == ""
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_a_job_that_makes_no_sense_is_told(job: dict[str, Any], problem: str) ->
         the_group(job)
 
 
-LAUNCHER = a_pod("l", labels={"training.kubeflow.org/job-role": "launcher"})
-GOING = a_pod("l", labels={"training.kubeflow.org/job-role": "launcher"}, deleting=True)
-WORKER = a_pod("w", labels={"training.kubeflow.org/job-role": "worker"})
+LAUNCHER = a_grouped_pod("l", labels={"training.kubeflow.org/job-role": "launcher"})
+GOING = a_grouped_pod("l", labels={"training.kubeflow.org/job-role": "launcher"}, deleting=True)
+WORKER = a_grouped_pod("w", labels={"training.kubeflow.org/job-role": "worker"})
 
 
 @pytest.mark.parametrize(

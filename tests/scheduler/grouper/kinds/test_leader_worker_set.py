@@ -9,7 +9,7 @@ import pytest
 from shoal.api.scheduling_run_ai import TopologyConstraint
 from shoal.scheduler.grouper.fields import Ungroupable
 from shoal.scheduler.grouper.pods import GroupedPod
-from tests.scheduler.grouper.builders import a_pod, an_owner, parts_of, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, parts_of, the_group
 
 SIZE = "kai.scheduler/segment-size"
 
@@ -42,7 +42,7 @@ def a_member(index: int | str | None, *, group: str | None = "0", size: str = ""
         **({} if index is None else {"leaderworkerset.sigs.k8s.io/worker-index": str(index)}),
     }
     annotations = {"leaderworkerset.sigs.k8s.io/size": size} if size else {}
-    return a_pod(f"w-{group}-{index}", labels=labels, annotations=annotations, nodeName=node)
+    return a_grouped_pod(f"w-{group}-{index}", labels=labels, annotations=annotations, nodeName=node)
 
 
 LEADER, WORKER = a_member(0), a_member(2)

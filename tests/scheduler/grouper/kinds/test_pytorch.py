@@ -10,7 +10,7 @@ from shoal.api.scheduling_run_ai import TopologyConstraint
 from shoal.scheduler.grouper.fields import Ungroupable
 from shoal.scheduler.grouper.pods import GroupedPod
 from shoal.scheduler.grouper.segments import check_segments
-from tests.scheduler.grouper.builders import a_pod, an_owner, parts_of, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, parts_of, the_group
 
 SIZE = "kai.scheduler/segment-size"
 
@@ -41,10 +41,10 @@ def worker(index: int | str | None = 0, **annotations: str) -> GroupedPod:
     labels = {"training.kubeflow.org/replica-type": "worker"}
     if index is not None:
         labels["training.kubeflow.org/replica-index"] = str(index)
-    return a_pod(f"worker-{index}", labels=labels, annotations=annotations)
+    return a_grouped_pod(f"worker-{index}", labels=labels, annotations=annotations)
 
 
-MASTER = a_pod("master", labels={"training.kubeflow.org/replica-type": "master"})
+MASTER = a_grouped_pod("master", labels={"training.kubeflow.org/replica-type": "master"})
 
 MINIMUMS: dict[str, tuple[dict[str, Any], int, dict[str, str]]] = {
     "all replicas": (a_job(2, 4), 6, {"master": "2 pods", "worker": "4 pods"}),
@@ -66,7 +66,7 @@ def test_masters_and_workers_are_parts(job: dict[str, Any], minimum: int, parts:
 
 def test_a_pod_is_in_the_part_of_its_role() -> None:
     group = the_group(a_job(1, 2))
-    assert [group.part_of(pod) for pod in (MASTER, worker(), a_pod())] == ["master", "worker", ""]
+    assert [group.part_of(pod) for pod in (MASTER, worker(), a_grouped_pod())] == ["master", "worker", ""]
 
 
 SEGMENTS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {

@@ -11,7 +11,7 @@ from shoal.scheduler.grouper.case import Case
 from shoal.scheduler.grouper.fields import Ungroupable
 from shoal.scheduler.grouper.kinds import beside
 from shoal.scheduler.grouper.kinds.reference import Reference
-from tests.scheduler.grouper.builders import a_pod, an_owner, parts_of, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, parts_of, the_group
 
 
 def workers(replicas: int | None = None, minimum: int | None = None, **more: Any) -> dict[str, Any]:
@@ -66,9 +66,9 @@ def test_head_and_workers_start_together(
 
 def test_a_pod_is_in_the_part_of_its_group_of_nodes() -> None:
     group = the_group(a_cluster(workers(2, groupName="gpu")))
-    found = [group.part_of(a_pod(labels={"ray.io/group": name})) for name in ("headgroup", "gpu", "gone")]
+    found = [group.part_of(a_grouped_pod(labels={"ray.io/group": name})) for name in ("headgroup", "gpu", "gone")]
     assert found == ["headgroup", "gpu", ""]
-    assert group.part_of(a_pod()) == ""
+    assert group.part_of(a_grouped_pod()) == ""
 
 
 def test_a_minimum_above_the_replicas_is_told() -> None:
@@ -101,7 +101,7 @@ def test_a_name_that_no_part_can_have_is_told() -> None:
 )
 def test_ray_has_a_label_for_priorities(labels: dict[str, str], expected: str) -> None:
     owner = an_owner("RayCluster", "ray.io/v1", "c", labels=labels, spec=cluster_spec())
-    assert the_group(owner, pod=a_pod(priorityClassName="")).priority_class == expected
+    assert the_group(owner, pod=a_grouped_pod(priorityClassName="")).priority_class == expected
 
 
 def placed(**levels: str) -> dict[str, Any]:
@@ -141,16 +141,16 @@ def test_the_pods_of_a_job_or_service_are_those_of_its_cluster(kind: str, status
     below = the_group(cluster, owner)
     assert (below.name, below.queue, below.min_member) == ("pg-top-top-uid", "q", 3)
     # The pod that submits a job does not lie below the cluster.
-    submitter = Case(pod=a_pod("submit"), owners=(an_owner("Job", "batch/v1"), owner))
+    submitter = Case(pod=a_grouped_pod("submit"), owners=(an_owner("Job", "batch/v1"), owner))
     assert beside(submitter) == Reference(api_version="ray.io/v1", kind="RayCluster", name="c")
     assert the_group(*submitter.owners, pod=submitter.pod, beside=cluster) == below
-    assert beside(Case(pod=a_pod(), owners=(cluster, owner))) is None
+    assert beside(Case(pod=a_grouped_pod(), owners=(cluster, owner))) is None
 
 
 @pytest.mark.parametrize("field", ["rayClusterSpec", "rayClusterConfig"])
 def test_a_cluster_that_is_not_made_yet_is_as_its_owner_describes_it(field: str) -> None:
     owner = an_owner("RayJob", "ray.io/v1", "top", spec={field: cluster_spec(workers(3))})
-    assert beside(Case(pod=a_pod(), owners=(owner,))) is None
+    assert beside(Case(pod=a_grouped_pod(), owners=(owner,))) is None
     assert the_group(owner).min_member == 4
 
 

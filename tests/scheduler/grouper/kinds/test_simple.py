@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shoal.scheduler.grouper.fields import Ungroupable
-from tests.scheduler.grouper.builders import a_pod, an_owner, the_group
+from tests.scheduler.grouper.builders import a_grouped_pod, an_owner, the_group
 
 ONE_GROUP = [
     ("apps/v1", "StatefulSet"),
@@ -25,7 +25,7 @@ ONE_GROUP = [
 @pytest.mark.parametrize(("api_version", "kind"), ONE_GROUP, ids=[kind for _, kind in ONE_GROUP])
 def test_the_pods_of_an_owner_are_one_group_and_start_one_by_one(api_version: str, kind: str) -> None:
     owner = an_owner(kind, api_version)
-    first, second = the_group(owner, pod=a_pod("a")), the_group(owner, pod=a_pod("b"))
+    first, second = the_group(owner, pod=a_grouped_pod("a")), the_group(owner, pod=a_grouped_pod("b"))
     assert (first.name, first.min_member, first.priority_class) == ("pg-w-w-uid", 1, "train")
     assert (first.owner.api_version, first.owner.kind) == (api_version, kind)
     assert first == second
@@ -33,7 +33,7 @@ def test_the_pods_of_an_owner_are_one_group_and_start_one_by_one(api_version: st
 
 def test_each_pod_of_a_deployment_is_a_group_that_goes_with_it() -> None:
     owners = an_owner("ReplicaSet", "apps/v1", "d-1"), an_owner("Deployment", "apps/v1", "d", labels={"app": "a"})
-    group = the_group(*owners, pod=a_pod("d-1-x"))
+    group = the_group(*owners, pod=a_grouped_pod("d-1-x"))
     assert (group.name, group.owner.kind, group.owner.uid) == ("pg-d-1-x-d-1-x-uid", "Pod", "d-1-x-uid")
     assert (group.min_member, group.priority_class) == (1, "inference")
     assert group.labels == {"app": "a"}
@@ -46,7 +46,7 @@ def test_a_label_of_a_deployment_goes_before_its_template() -> None:
         an_owner("ReplicaSet", "apps/v1", "d-1", labels=template),
         an_owner("Deployment", "apps/v1", "d", labels={"priorityClassName": "urgent"}),
     )
-    assert the_group(*owners, pod=a_pod(labels=template)).priority_class == "urgent"
+    assert the_group(*owners, pod=a_grouped_pod(labels=template)).priority_class == "urgent"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_an_azure_ml_job_without_nodes_is_told(nodes: Any) -> None:
     ("pod", "expected"), [("hpo-3-0", "pg-hpo-3-w-uid"), ("job-0", "pg-job-w-uid"), ("job", "pg-job-w-uid")]
 )
 def test_the_trials_of_a_runai_job_are_groups_of_their_own(pod: str, expected: str) -> None:
-    assert the_group(an_owner("RunaiJob", "run.ai/v1"), pod=a_pod(pod)).name == expected
+    assert the_group(an_owner("RunaiJob", "run.ai/v1"), pod=a_grouped_pod(pod)).name == expected
 
 
 SPARK = {"spark-app-name": "pi", "spark-app-selector": "spark-4711"}
@@ -130,10 +130,10 @@ SPARK = {"spark-app-name": "pi", "spark-app-selector": "spark-4711"}
     ],
 )
 def test_sparks_pods_are_one_group_by_its_own_label(owners: tuple[dict[str, Any], ...]) -> None:
-    group = the_group(*owners, pod=a_pod("driver", labels=SPARK))
+    group = the_group(*owners, pod=a_grouped_pod("driver", labels=SPARK))
     assert (group.name, group.min_member) == ("spark-4711", 1)
 
 
 def test_a_name_that_cannot_be_a_groups_is_told() -> None:
     with pytest.raises(Ungroupable, match="would be named 'Spark_1'"):
-        the_group(pod=a_pod(labels={"spark-app-name": "pi", "spark-app-selector": "Spark_1"}))
+        the_group(pod=a_grouped_pod(labels={"spark-app-name": "pi", "spark-app-selector": "Spark_1"}))

@@ -7,7 +7,7 @@ import pytest
 from shoal.scheduler.grouper.case import Facts
 from shoal.scheduler.grouper.defaults import KindDefaults
 from shoal.scheduler.grouper.kinds.registry import SKIPPED
-from tests.scheduler.grouper.builders import CLASSES, a_pod, an_owner, the_group
+from tests.scheduler.grouper.builders import CLASSES, a_grouped_pod, an_owner, the_group
 
 
 @pytest.mark.parametrize("skipped", sorted(SKIPPED), ids=lambda kind: kind[1])
@@ -32,12 +32,12 @@ def test_the_rule_of_the_kind_below_holds() -> None:
         an_owner("Deployment", "apps/v1", "d"),
         an_owner("Workflow", "argoproj.io/v1alpha1", "flow"),
     )
-    assert the_group(*owners, pod=a_pod("x")).priority_class == "inference"
+    assert the_group(*owners, pod=a_grouped_pod("x")).priority_class == "inference"
 
 
 def test_a_step_of_a_workflow_is_a_group_of_its_own() -> None:
     workflow = an_owner("Workflow", "argoproj.io/v1alpha1", "flow", labels={"kai.scheduler/queue": "q"})
-    group = the_group(workflow, pod=a_pod("step"))
+    group = the_group(workflow, pod=a_grouped_pod("step"))
     assert (group.name, group.owner.kind, group.queue) == ("pg-step-step-uid", "Pod", "q")
 
 

@@ -14,9 +14,10 @@ from shoal.scheduler.shares.usage import PastUse, UsageSettings, past_use
 from shoal.scheduler.shares.usage.settings import PROMETHEUS
 from shoal.scheduler.shares.usage.store import UsageStore
 from shoal.scheduler.shares.usage.windows import Sliding
-from tests.scheduler.shares.builders import a_queue, a_tree, gpus
+from tests.scheduler.builders import a_model_queue
+from tests.scheduler.shares.builders import a_tree, gpus
 from tests.scheduler.shares.usage.test_prometheus import a_server, figures
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
 
 HOUR = 3600.0
 NOW = 1_700_000_000.0
@@ -25,7 +26,7 @@ TOTAL = gpus(10)
 
 def a_cluster(**held: float) -> QueueTree:
     """Two queues of equal weight below a third, of which each holds so many GPUs and asks for all there are."""
-    tree = a_tree(a_queue("top", weight=gpus(1)), *(a_queue(name, "top", weight=gpus(1)) for name in "ab"))
+    tree = a_tree(a_model_queue("top", weight=gpus(1)), *(a_model_queue(name, "top", weight=gpus(1)) for name in "ab"))
     for name in "ab":
         tree.ask(name, gpus(10))
         tree.take(name, gpus(held.get(name, 0.0)), is_preemptible=True)
@@ -79,7 +80,7 @@ def test_half_of_the_past_is_half_of_the_use() -> None:
 def test_a_queue_learns_of_it_anew_when_the_tree_is_another() -> None:
     past = own_memory()
     now = lived(past, 6, a=10)
-    tree = a_tree(a_queue("a", weight=gpus(1)), a_queue("c", weight=gpus(1)))
+    tree = a_tree(a_model_queue("a", weight=gpus(1)), a_model_queue("c", weight=gpus(1)))
     past.tell(now, tree, TOTAL)
     assert used(tree) == {"a": 1.0, "c": 0.0}
 

@@ -14,7 +14,7 @@ from shoal.scheduler.model.resources import ResourceNames
 from shoal.scheduler.watching.dialects.plans import Facts, Plan
 from shoal.scheduler.watching.groups import Seat
 from shoal.scheduler.watching.kinds import Kinds, task_of
-from tests.scheduler.watching.worlds import a_pod
+from tests.scheduler.watching.worlds import a_mirrored_pod
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ def pods_of(backend: Backend, gang: Any, clique: str, count: int, served: frozen
     fields = {key: value for key, value in spec.items() if key != "schedulerName"}
     labels = {"grove.io/podclique": clique, **marks.labels}
     return [
-        a_pod(
+        a_mirrored_pod(
             f"{clique}-{number}",
             scheduler=spec["schedulerName"],
             labels=labels,

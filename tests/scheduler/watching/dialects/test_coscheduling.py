@@ -17,7 +17,7 @@ from tests.gangs.backends.builders import a_group as a_clique
 from tests.gangs.builders import a_set
 from tests.gangs.builders import typed as typed_set
 from tests.scheduler.watching.dialects.builders import FACTS, pods_of, read, tree, typed, with_pods
-from tests.scheduler.watching.worlds import a_pod
+from tests.scheduler.watching.worlds import a_mirrored_pod
 
 SERVED = frozenset({POD_GROUPS.documents()})
 BACKEND = Koordinator()
@@ -57,17 +57,17 @@ MARKS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS.keys())
 def test_a_pod_names_its_group_by(marks: dict[str, Any]) -> None:
-    assert gang_of(a_pod("p", scheduler="koord-scheduler", **marks)) == named("llama")
+    assert gang_of(a_mirrored_pod("p", scheduler="koord-scheduler", **marks)) == named("llama")
 
 
 def test_pods_may_say_it_all_themselves() -> None:
     said = {f"{ANNOTATION}/name": "llama", f"{ANNOTATION}/min-available": "2", f"{ANNOTATION}/total-number": "5"}
-    pods = [a_pod(name, annotations=said, labels={"kai.scheduler/queue": "team"}) for name in ("b", "a")]
+    pods = [a_mirrored_pod(name, annotations=said, labels={"kai.scheduler/queue": "team"}) for name in ("b", "a")]
     group = group_of(named("llama"), None, pods)
     assert group is not None
     plan = plan_of([group], pods, FACTS)
     assert (tree(plan.job().root), plan.queue, plan.uid) == ({"default": 2}, "team", "uid-a")
-    assert group_of(named("llama"), None, [a_pod("a", annotations={f"{ANNOTATION}/name": "llama"})]) is None
+    assert group_of(named("llama"), None, [a_mirrored_pod("a", annotations={f"{ANNOTATION}/name": "llama"})]) is None
 
 
 def test_groups_that_name_each_other_are_one_gang_with_a_pod_set_for_each() -> None:
@@ -89,7 +89,7 @@ def test_groups_that_name_each_other_are_one_gang_with_a_pod_set_for_each() -> N
 
 def test_a_group_that_is_named_and_not_there_is_waited_for() -> None:
     first = a_group("a", groups=["default/a", "default/b"])
-    pods = [a_pod(f"p{each}", labels={"scheduling.x-k8s.io/pod-group": "a"}) for each in range(2)]
+    pods = [a_mirrored_pod(f"p{each}", labels={"scheduling.x-k8s.io/pod-group": "a"}) for each in range(2)]
     job = with_pods(plan_of([first], pods, FACTS), {first.key: seat_of(first)}, ((first.key, pod) for pod in pods))
     assert tree(job.root) == {"a": 2, "b": 1}
     assert not job.is_ready

@@ -33,10 +33,12 @@ from shoal.scheduler.watching.groups import GROUPED_SCHEDULERS, SCHEDULERS
 from shoal.scheduler.watching.mirror import Mirror, MirrorSettings
 from shoal.scheduler.watching.watches import Watches
 from tests.scheduler.watching.dialects.builders import tree
-from tests.support.at_rest import at_rest
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
+from tests.support.builders.pods import pod_manifest
+from tests.support.builders.queues import queue_manifest
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
 from tests.support.waiting import eventually
+from tests.support.waiting.at_rest import at_rest
 
 SETTINGS = MirrorSettings(scheduler_names=SCHEDULERS, grouped=GROUPED_SCHEDULERS)
 TOGETHER = "gang.scheduling.koordinator.sh/groups"
@@ -73,27 +75,13 @@ async def gangs(cluster: Cluster) -> AsyncIterator[Seen]:
         yield seen
 
 
-def a_pod(
-    name: str, *, scheduler: str, labels: Any = None, annotations: Any = None, gpus: int = 0, **spec: Any
-) -> dict[str, Any]:
-    asked = {"limits": {names.NVIDIA_GPU: str(gpus)}} if gpus else {"requests": {"cpu": "1"}}
-    return {
-        "metadata": {"name": name, "labels": labels or {}, "annotations": annotations or {}},
-        "spec": {
-            "schedulerName": scheduler,
-            "containers": [{"name": "main", "image": "none", "resources": asked}],
-            **spec,
-        },
-    }
-
-
 def volcano_pod(name: str, group: str, *, task: str = "", **more: Any) -> dict[str, Any]:
     marks = {"scheduling.k8s.io/group-name": group, **({"volcano.sh/task-spec": task} if task else {})}
-    return a_pod(name, scheduler="volcano", annotations=marks, **more)
+    return pod_manifest(name, scheduler="volcano", annotations=marks, **more)
 
 
 def koordinator_pod(name: str, group: str, **more: Any) -> dict[str, Any]:
-    return a_pod(name, scheduler="koord-scheduler", labels={"pod-group.scheduling.sigs.k8s.io": group}, **more)
+    return pod_manifest(name, scheduler="koord-scheduler", labels={"pod-group.scheduling.sigs.k8s.io": group}, **more)
 
 
 def a_group(name: str, **spec: Any) -> dict[str, Any]:
@@ -109,6 +97,7 @@ def sets(job: Job) -> dict[str, int]:
     return {name: len(one.tasks) for name, one in job.pod_sets.items()}
 
 
+ONE_GPU = {names.NVIDIA_GPU: 1}
 LLAMA, FIRST = "podgroup.scheduling.volcano.sh/llama", "podgroup.scheduling.sigs.k8s.io/a"
 
 
@@ -132,10 +121,10 @@ async def test_pods_of_a_workload_are_a_gang_for_each_group_and_replica(cluster:
     for replica in ("0", "1"):
         for number in range(2):
             reference = {"name": "llama", "podGroup": "workers", "podGroupReplicaKey": replica}
-            body = a_pod(f"w{replica}-{number}", scheduler="default-scheduler", workloadRef=reference)
+            body = pod_manifest(f"w{replica}-{number}", scheduler="default-scheduler", workloadRef=reference)
             await cluster.make(PODS, body)
     reference = {"name": "llama", "podGroup": "rest"}
-    await cluster.make(PODS, a_pod("r", scheduler="default-scheduler", workloadRef=reference))
+    await cluster.make(PODS, pod_manifest("r", scheduler="default-scheduler", workloadRef=reference))
     await eventually(lambda: gangs.woken >= 5)
     assert gangs.jobs() == {}
     await cluster.make(WORKLOADS_V1ALPHA1, a_group("llama", podGroups=groups))
@@ -185,9 +174,7 @@ async def test_a_gang_goes_to_volcanos_queue_once_there_is_one_here(cluster: Clu
     await serve(cluster, scheduling_volcano_sh)
     await cluster.make(VOLCANO_GROUPS, a_group("llama", minMember=1, queue="team"))
     await gangs.until(lambda found: LLAMA in found and found[LLAMA].queue == "default-queue")
-    open_ended = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    resources = {"gpu": open_ended, "cpu": open_ended, "memory": open_ended}
-    await cluster.make(QUEUES, a_group("team", resources=resources))
+    await cluster.make(QUEUES, queue_manifest("team", quota=-1))
     await gangs.until(lambda found: found[LLAMA].queue == "team")
 
 
@@ -233,7 +220,7 @@ async def test_a_pod_of_a_scheduler_that_is_not_served_has_no_part_in_a_gang(clu
     await serve(cluster, scheduling_volcano_sh)
     await cluster.make(VOLCANO_GROUPS, a_group("llama", minMember=1))
     marks, labels = {"scheduling.k8s.io/group-name": "llama"}, {names.QUEUE: "theirs"}
-    await cluster.make(PODS, a_pod("theirs", scheduler="somebody-else", annotations=marks, labels=labels))
+    await cluster.make(PODS, pod_manifest("theirs", scheduler="somebody-else", annotations=marks, labels=labels))
     await cluster.make(PODS, volcano_pod("ours", "llama"))
     jobs = await gangs.until(lambda found: LLAMA in found and found[LLAMA].pending)
     assert ([task.name for task in jobs[LLAMA].tasks.values()], jobs[LLAMA].queue) == (["ours"], "default-queue")
@@ -307,17 +294,17 @@ async def test_gangs_of_all_dialects_start_whole_or_not_at_all(cluster: Cluster,
         await cluster.make(KOORDINATOR_GROUPS, a_joined_group("b", 2, "a"))
         await cluster.make(VOLCANO_GROUPS, a_group("llama", minMember=3))
         for number in range(2):
-            await cluster.make(PODS, koordinator_pod(f"a-{number}", "a", gpus=1))
+            await cluster.make(PODS, koordinator_pod(f"a-{number}", "a", limits=ONE_GPU))
         for number in range(3):
-            await cluster.make(PODS, volcano_pod(f"v-{number}", "llama", gpus=1))
+            await cluster.make(PODS, volcano_pod(f"v-{number}", "llama", limits=ONE_GPU))
 
         async def volcano_runs() -> bool:
             return await running(cluster, ["v-0", "v-1", "v-2"])
 
         await until(volcano_runs)
         for number in range(2):
-            await cluster.make(PODS, koordinator_pod(f"b-{number}", "b", gpus=1))
-        await cluster.make(PODS, a_pod("alone", scheduler="default-scheduler", gpus=1))
+            await cluster.make(PODS, koordinator_pod(f"b-{number}", "b", limits=ONE_GPU))
+        await cluster.make(PODS, pod_manifest("alone", scheduler="default-scheduler", limits=ONE_GPU))
 
         async def alone_runs() -> bool:
             return await running(cluster, ["alone"])

@@ -18,7 +18,7 @@ from tests.gangs.backends.builders import a_group as a_clique
 from tests.gangs.builders import a_set
 from tests.gangs.builders import typed as typed_set
 from tests.scheduler.watching.dialects.builders import FACTS, pods_of, read, tree, typed, with_pods
-from tests.scheduler.watching.worlds import a_pod
+from tests.scheduler.watching.worlds import a_mirrored_pod
 
 SERVED = frozenset({POD_GROUPS.documents()})
 KEY = GangKey(Dialect.VOLCANO, "default", "llama")
@@ -35,7 +35,7 @@ def job_of(group: PodGroup, pods: list[Pod]) -> Job:
 def pods(**counts: int) -> list[Pod]:
     """So many pods of each task."""
     return [
-        a_pod(f"{task}-{number}", annotations={"volcano.sh/task-spec": task})
+        a_mirrored_pod(f"{task}-{number}", annotations={"volcano.sh/task-spec": task})
         for task, count in counts.items()
         for number in range(count)
     ]
@@ -44,7 +44,7 @@ def pods(**counts: int) -> list[Pod]:
 def roles(**counts: int) -> list[Pod]:
     """So many pods with each value of a label."""
     return [
-        a_pod(f"{role}-{number}", labels={"role": role[:-1], "replica": role[-1]})
+        a_mirrored_pod(f"{role}-{number}", labels={"role": role[:-1], "replica": role[-1]})
         for role, count in counts.items()
         for number in range(count)
     ]
@@ -87,7 +87,7 @@ MARKS = ("scheduling.volcano.sh/group-name", "scheduling.k8s.io/group-name")
 
 @pytest.mark.parametrize("mark", MARKS)
 def test_a_pod_names_its_group_by(mark: str) -> None:
-    assert gang_of(a_pod("p", scheduler="volcano", annotations={mark: "llama"})) == KEY
+    assert gang_of(a_mirrored_pod("p", scheduler="volcano", annotations={mark: "llama"})) == KEY
 
 
 QUEUES = [
@@ -103,8 +103,8 @@ def test_the_gang_waits_in_the_queue(_: str, spec: dict[str, str], labels: dict[
 
 
 def test_its_priority_is_that_of_its_class() -> None:
-    assert plan_of(a_group(priorityClassName="high"), [a_pod("p", priority=7)], FACTS).priority == 90
-    assert plan_of(a_group(), [a_pod("p", priority=7)], FACTS).priority == 7
+    assert plan_of(a_group(priorityClassName="high"), [a_mirrored_pod("p", priority=7)], FACTS).priority == 90
+    assert plan_of(a_group(), [a_mirrored_pod("p", priority=7)], FACTS).priority == 7
 
 
 def test_a_group_without_parts_is_so_many_pods() -> None:
@@ -155,7 +155,9 @@ def test_of_each_task_so_many(
 
 
 def test_pods_of_a_task_are_together_and_those_of_none_too() -> None:
-    job = job_of(a_group(minMember=2, minTaskMember={"ps": 1, "worker": 1}), [*pods(ps=1, worker=2), a_pod("alone")])
+    job = job_of(
+        a_group(minMember=2, minTaskMember={"ps": 1, "worker": 1}), [*pods(ps=1, worker=2), a_mirrored_pod("alone")]
+    )
     assert {name: len(one.tasks) for name, one in job.pod_sets.items()} == {
         "task ps": 1,
         "task worker": 2,
@@ -164,7 +166,7 @@ def test_pods_of_a_task_are_together_and_those_of_none_too() -> None:
 
 
 def test_pods_that_have_finished_are_not_counted_upon() -> None:
-    there = [a_pod(f"p{n}", annotations={"volcano.sh/task-spec": "ps"}, phase="Succeeded") for n in range(3)]
+    there = [a_mirrored_pod(f"p{n}", annotations={"volcano.sh/task-spec": "ps"}, phase="Succeeded") for n in range(3)]
     plan = plan_of(a_group(minMember=3, minTaskMember={"ps": 1}), there, FACTS)
     assert tree(plan.job().root) == {"task ps": 1, "others": 2}
 
@@ -234,7 +236,7 @@ def test_a_pod_is_in_the_first_part_that_selects_it_and_has_its_labels() -> None
     chosen = {"matchLabels": {"role": "w"}}
     policies = [a_policy("workers", groups=1, labelSelector=chosen), a_policy("rest", size=1, groups=0)]
     strange = {"name": "none", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Wrong"}]}}
-    there = [*roles(w0=2, v0=1), a_pod("alone", labels={"role": "w"})]
+    there = [*roles(w0=2, v0=1), a_mirrored_pod("alone", labels={"role": "w"})]
     job = job_of(a_group(minMember=2, subGroupPolicy=[strange, *policies]), there)
     assert {name: len(one.tasks) for name, one in job.pod_sets.items()} == {
         "workers/w/0": 2,

@@ -33,7 +33,7 @@ from tests.gangs.backends.builders import a_group as a_clique
 from tests.gangs.builders import a_set
 from tests.gangs.builders import typed as typed_set
 from tests.scheduler.watching.dialects.builders import FACTS, pods_of, read, tree, typed, with_pods
-from tests.scheduler.watching.worlds import a_pod
+from tests.scheduler.watching.worlds import a_mirrored_pod
 
 V1 = frozenset({WORKLOADS_V1ALPHA1.documents()})
 V2 = frozenset({WORKLOADS_V1ALPHA2.documents(), POD_GROUPS_V1ALPHA2.documents()})
@@ -70,7 +70,7 @@ def test_a_group_of_a_workload_that_the_gang_operator_wrote_is_a_gang_of_its_pod
 
 def test_replicas_of_a_group_are_gangs_of_their_own() -> None:
     references = [{"name": "llama", "podGroup": "workers", "podGroupReplicaKey": key} for key in ("0", "1")]
-    gangs = [gang_of(a_pod("p", workloadRef=reference)) for reference in references]
+    gangs = [gang_of(a_mirrored_pod("p", workloadRef=reference)) for reference in references]
     assert gangs == [named("workload/llama/workers/0"), named("workload/llama/workers/1")]
     plans = [plan_of_workload(a_workload(GANG), gang, [], FACTS) for gang in gangs]
     assert [plan and tree(plan.job().root) for plan in plans] == [{"default": 4}, {"default": 4}]
@@ -124,7 +124,7 @@ SAID = [
 def test_queue_and_priority_are_said_by_the_object_or_by_its_pods(
     _: str, metadata: dict[str, Any], pod: dict[str, Any], queue: str, priority: int, is_preemptible: bool
 ) -> None:
-    pods = [a_pod("b"), a_pod("a", **pod)]
+    pods = [a_mirrored_pod("b"), a_mirrored_pod("a", **pod)]
     plan = plan_of_workload(a_workload(GANG, **metadata), named("workload/llama/workers"), pods, FACTS)
     assert plan is not None
     assert (plan.queue, plan.priority, plan.is_preemptible) == (queue, priority, is_preemptible)
@@ -205,7 +205,7 @@ def test_a_composite_group_waits_for_parts_that_are_not_there_yet() -> None:
     plan = plan_of_composite("all", composites, [part], [], [], FACTS)
     seat = seat_of_group(part, composites)
     assert seat is not None
-    pod = a_pod("p", schedulingGroup={"podGroupName": "x"})
+    pod = a_mirrored_pod("p", schedulingGroup={"podGroupName": "x"})
     assert not with_pods(plan, {gang_of(pod): seat}, [(gang_of(pod), pod)]).is_ready
 
 
@@ -218,5 +218,5 @@ def test_a_part_of_something_that_has_no_end_is_nowhere(composites: dict[str, Co
 
 
 def test_what_kubernetes_says_of_a_pod_goes_before_what_a_grouper_put_on_it() -> None:
-    both = a_pod("p", group="pg-of-the-grouper", workloadRef={"name": "llama", "podGroup": "workers"})
+    both = a_mirrored_pod("p", group="pg-of-the-grouper", workloadRef={"name": "llama", "podGroup": "workers"})
     assert gang_of(both) == named("workload/llama/workers")

@@ -17,7 +17,7 @@ from shoal.kube.admission import FieldProblem, Warn
 from shoal.training.jobset.admission import defaulted, job_set_findings
 from shoal.training.jobset.plan import Seen, plan_of
 from shoal.training.jobset.settings import JobSetSettings
-from tests.support.corpus import CORPUS, needs_corpus, upstream_samples
+from tests.support.schemas.corpus import CORPUS, needs_corpus, upstream_samples
 from tests.training.jobset.builders import NOW
 
 EVERYTHING_ON = JobSetSettings(restarts_single_jobs=True, restarts_in_place=True)

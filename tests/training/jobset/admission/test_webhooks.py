@@ -16,8 +16,8 @@ from shoal.training.jobset.admission import Lookups, job_set_webhooks, webhook_c
 from shoal.training.jobset.admission.volumes import existing_claim_problems
 from shoal.training.jobset.settings import JobSetSettings
 from shoal.training.jobset.upstream import WEBHOOKS
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 from tests.training.jobset.builders import a_job_set, a_pod_template, a_replicated_job, a_typed_set
 from tests.training.jobset.conftest import JobSetWorld
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
+from weakref import WeakValueDictionary
+
+import msgspec
 
 from shoal.cluster.apiserver.builtin.names import subdomain_problems
 from shoal.cluster.apiserver.custom.json_path import InvalidPath, compile_path
@@ -37,14 +41,23 @@ def deprecation_warning(definition: Object, version: str) -> str:
 
 
 def _pipeline(definition: Object, version: Object) -> Pipeline:
+    """The pipeline of a version; one that is in use already where nothing differs that it depends on."""
     spec = definition["spec"]
-    return Pipeline(
-        (version.get("schema") or {}).get("openAPIV3Schema") or _ANYTHING,
-        kind=spec["names"]["kind"],
-        version=version["name"],
-        scale=(version.get("subresources") or {}).get("scale"),
-        keeps_unknown=bool(spec.get("preserveUnknownFields")),
-    )
+    schema = (version.get("schema") or {}).get("openAPIV3Schema") or _ANYTHING
+    options = {
+        "kind": spec["names"]["kind"],
+        "version": version["name"],
+        "scale": (version.get("subresources") or {}).get("scale"),
+        "keeps_unknown": bool(spec.get("preserveUnknownFields")),
+    }
+    content = sha256(msgspec.json.encode((schema, options))).digest()
+    found = _IN_USE.get(content)
+    if found is None:
+        found = _IN_USE[content] = Pipeline(schema, **options)
+    return found
+
+
+_IN_USE: WeakValueDictionary[bytes, Pipeline] = WeakValueDictionary()
 
 
 def _kind(definition: Object, version: Object, pipelines: dict[str, Pipeline], stored: str) -> Kind:

@@ -28,7 +28,7 @@ Changes = dict[str, Any]
 _BOUND: Changes = {"spec/nodeName": "n"}
 
 
-def a_pod(changes: Changes | None = None) -> dict[str, Any]:
+def a_stored_pod(changes: Changes | None = None) -> dict[str, Any]:
     kind = KINDS[POD]
     pod: dict[str, Any] = decode(kind.schema, changed(POD, {"metadata/namespace": "ns", "metadata/uid": "u"}), [])
     kind.rules.defaults(pod)
@@ -52,7 +52,7 @@ def a_budget(name: str = "b", *, allowed: int = 1, policy: str = "", **status: A
 
 
 def a_running_pod(*, ready: bool = True) -> dict[str, Any]:
-    return a_pod(
+    return a_stored_pod(
         {
             "metadata/labels": {"app": "x"},
             "status/phase": "Running",
@@ -66,7 +66,7 @@ def problems_of(problems: list[Any]) -> list[str]:
 
 
 def test_a_bound_pod_has_its_node_its_condition_and_what_the_binding_says() -> None:
-    pod = a_pod({"metadata/annotations": {"x": "y"}, "status/nominatedNodeName": "n0"})
+    pod = a_stored_pod({"metadata/annotations": {"x": "y"}, "status/nominatedNodeName": "n0"})
     before = copy.deepcopy(pod)
     bound = bind(pod, a_binding(annotations={"a": "b"}, labels={"l": "m"}))
     assert bound["spec"]["nodeName"] == "n1"
@@ -128,7 +128,7 @@ def test_a_binding_is_refused_in_the_words_of_kubernetes(
     pod: Changes, binding: dict[str, Any], code: int, message: str
 ) -> None:
     with pytest.raises(Refused) as refused:
-        bind(a_pod(pod), binding)
+        bind(a_stored_pod(pod), binding)
     assert (refused.value.status.code, refused.value.status.message) == (code, message)
 
 
@@ -145,7 +145,7 @@ def test_a_binding_is_refused_in_the_words_of_kubernetes(
     ],
 )
 def test_a_pod_gets_time_to_end_only_where_it_runs(changes: Changes, asked: int | None, seconds: int) -> None:
-    assert grace_seconds(a_pod(changes), asked) == seconds
+    assert grace_seconds(a_stored_pod(changes), asked) == seconds
     assert RULES[POD].grace_seconds is grace_seconds
 
 
@@ -158,7 +158,7 @@ def test_a_pod_gets_time_to_end_only_where_it_runs(changes: Changes, asked: int 
     ],
 )
 def test_budgets_do_not_hold_pods_that_do_not_run(changes: Changes, needs_same_version: bool) -> None:
-    pod = a_pod({"metadata/labels": {"app": "x"}, **changes})
+    pod = a_stored_pod({"metadata/labels": {"app": "x"}, **changes})
     assert eviction_blocked(pod, [a_budget(allowed=0)]) == Eviction(needs_same_version=needs_same_version)
 
 
@@ -260,12 +260,12 @@ def test_an_eviction_is_refused_in_the_words_of_kubernetes(
 
 
 def test_an_evicted_pod_says_why_it_goes() -> None:
-    (condition,) = evicted(a_pod())["status"]["conditions"]
+    (condition,) = evicted(a_stored_pod())["status"]["conditions"]
     assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "EvictionByEvictionAPI")
 
 
 def _resized(changes: Changes, made: Changes | None = None) -> tuple[dict[str, Any], list[str]]:
-    old = a_pod(
+    old = a_stored_pod(
         {"spec/containers/0/resources": {"requests": {"cpu": "1"}}, "status/qosClass": "Burstable", **(made or {})}
     )
     new = with_changes(copy.deepcopy(old), changes)
@@ -369,7 +369,7 @@ _LOOK = {"name": "look", "image": "x", "imagePullPolicy": "Always", "termination
     ],
 )
 def test_ephemeral_containers_are_only_added(old: list[Any], new: list[Any], expected: list[str]) -> None:
-    before = a_pod({"spec/ephemeralContainers": old} if old else {})
+    before = a_stored_pod({"spec/ephemeralContainers": old} if old else {})
     after = with_changes(copy.deepcopy(before), {"spec/ephemeralContainers": new, "spec/hostNetwork": True})
     prepare_ephemeral_containers(after, before)
     assert "hostNetwork" not in after["spec"]
@@ -396,7 +396,7 @@ def test_ephemeral_containers_are_only_added(old: list[Any], new: list[Any], exp
     ],
 )
 def test_a_container_that_ended_for_good_does_not_come_back(policy: str, code: int, problems: list[str]) -> None:
-    old = a_pod(
+    old = a_stored_pod(
         {
             "spec/restartPolicy": policy,
             "status/containerStatuses": [{"name": "main", "state": {"terminated": {"exitCode": code}}}],
@@ -408,8 +408,10 @@ def test_a_container_that_ended_for_good_does_not_come_back(policy: str, code: i
 
 def test_a_status_keeps_what_an_old_writer_does_not_know() -> None:
     conditions = [{"type": "Ready", "status": "True", "observedGeneration": 3}]
-    old = a_pod({"status/observedGeneration": 4, "status/conditions": conditions, "status/qosClass": "BestEffort"})
-    new = a_pod({"status": {"conditions": [{"type": "Ready", "status": "False"}]}, "spec/hostNetwork": True})
+    old = a_stored_pod(
+        {"status/observedGeneration": 4, "status/conditions": conditions, "status/qosClass": "BestEffort"}
+    )
+    new = a_stored_pod({"status": {"conditions": [{"type": "Ready", "status": "False"}]}, "spec/hostNetwork": True})
     RULES[POD].prepare_status(new, old)
     assert new["spec"] == old["spec"]
     assert new["status"]["qosClass"] == "BestEffort"
@@ -433,4 +435,4 @@ def test_a_status_keeps_what_an_old_writer_does_not_know() -> None:
     ],
 )
 def test_field_selectors_find_what_a_pod_holds(field: str, changes: Changes, value: str) -> None:
-    assert RULES[POD].fields[field](a_pod(changes)) == value
+    assert RULES[POD].fields[field](a_stored_pod(changes)) == value

@@ -21,8 +21,8 @@ from shoal.cluster.node.process.client import Runtime
 from shoal.cluster.node.process.runtime.protocol import ContainerSpec, ContainerState
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
 from tests.cluster.apiserver.nodes.test_kubectl_on_nodes import Kubectl
-from tests.support.cluster_client import transport_to
-from tests.support.runtime_program import Program, a_container, a_folder, a_runtime, a_sandbox
+from tests.support.clusters.client import transport_to
+from tests.support.node.runtime_program import Program, a_container, a_folder, a_runtime, a_sandbox
 from tests.support.waiting import eventually
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.node.process.answers.conftest import Household
-from tests.support import kube_binaries
-from tests.support.cluster_client import until
-from tests.support.ordinary_user import is_root
+from tests.support.clusters.client import until
+from tests.support.programs import kube_binaries
+from tests.support.programs.ordinary_user import is_root
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.kube

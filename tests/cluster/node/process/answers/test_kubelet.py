@@ -15,18 +15,9 @@ from shoal.cluster.node.process.answers.kubelet import no_log
 from shoal.kube.errors import ApiError
 from shoal.kube.streams import follow_logs
 from tests.cluster.node.process.answers.conftest import Household
+from tests.support.builders.pods import pod_manifest
 
 UPGRADE = "Upgrade request required: connect by WebSocket"
-
-
-def a_pod(**state: Any) -> PodDetails:
-    statuses = [{"name": "main", "state": state}] if state else []
-    body = {
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"containers": [{"name": "main"}]},
-        "status": {"containerStatuses": statuses},
-    }
-    return msgspec.convert(body, PodDetails)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +32,9 @@ def a_pod(**state: Any) -> PodDetails:
     ids=["untold", "waiting", "no-image", "still-no-image", "never-ran"],
 )
 def test_a_container_without_a_log_says_why(state: dict[str, Any], words: str) -> None:
-    refused = no_log(a_pod(**state), "main", previous=False)
+    statuses = [{"name": "main", "state": state}] if state else []
+    pod = msgspec.convert(pod_manifest("web", status={"containerStatuses": statuses}), PodDetails)
+    refused = no_log(pod, "main", previous=False)
     assert (refused.status, refused.message) == (400, f'container "main" in pod "web" {words}')
 
 

@@ -17,19 +17,9 @@ from shoal.cluster.node.process.contents import Contents, NodeFacts
 from shoal.cluster.node.process.contents.machine_root import Interpreter
 from shoal.cluster.node.process.contents.memory import MemoryFolders
 from shoal.cluster.node.process.layout import Layout
-from tests.support.in_process_cluster import Cluster, in_process_cluster
+from tests.support.clusters.in_process import Cluster
 
 ADDRESS = "10.88.0.7"
-
-
-def a_pod(*, metadata: dict[str, Any] | None = None, status: dict[str, Any] | None = None, **spec: Any) -> PodDetails:
-    """A pod as the wire has it; ``main`` alone where no containers are given."""
-    content = {
-        "metadata": {"name": "web", "namespace": "team", "uid": "u-1", **(metadata or {})},
-        "spec": {"nodeName": "local", "serviceAccountName": "worker", "containers": [{"name": "main"}], **spec},
-        "status": status or {},
-    }
-    return msgspec.convert(content, PodDetails)
 
 
 def a_container(**fields: Any) -> ContainerDetails:
@@ -79,12 +69,6 @@ async def contents_of(cluster: Cluster, folder: Path, facts: NodeFacts, **more: 
 
     async with cluster.controllers(add):
         yield Node(cluster, made[0], layout)
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with in_process_cluster(tmp_path / "server") as found:
-        yield found
 
 
 @pytest.fixture

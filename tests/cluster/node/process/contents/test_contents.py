@@ -25,8 +25,8 @@ from tests.cluster.node.process.contents.conftest import (
     mounting,
     spec_of,
 )
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
 
 # Containers
 

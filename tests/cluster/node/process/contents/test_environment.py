@@ -15,7 +15,8 @@ from shoal.cluster.node.process.contents.environment import Surroundings, comman
 from shoal.cluster.node.process.contents.expansion import expand
 from shoal.cluster.node.process.contents.references import CONFIG_MAP, SECRET, Content, Reference
 from shoal.cluster.node.process.contents.service_links import service_variables
-from tests.cluster.node.process.contents.conftest import ADDRESS, a_container, a_pod
+from tests.cluster.node.process.builders import a_local_pod
+from tests.cluster.node.process.contents.conftest import ADDRESS, a_container
 
 FACTS = NodeFacts(name="local", address="10.88.0.1", allocatable={"cpu": "4", "memory": "8Gi"})
 CONTENTS = {
@@ -40,7 +41,7 @@ def found(
 
     return variables(
         Surroundings(
-            pod=a_pod(**(pod or {})),
+            pod=a_local_pod(**(pod or {})),
             container=container,
             address=ADDRESS,
             facts=FACTS,

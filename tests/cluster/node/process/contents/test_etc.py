@@ -8,7 +8,8 @@ import pytest
 
 from shoal.cluster.node.process.contents import ConfigProblem, HostEntry, NodeFacts
 from shoal.cluster.node.process.contents.etc import hostname_of, hosts, kernel_hostname, resolv_conf
-from tests.cluster.node.process.contents.conftest import ADDRESS, a_pod
+from tests.cluster.node.process.builders import a_local_pod
+from tests.cluster.node.process.contents.conftest import ADDRESS
 
 PRIVATE = NodeFacts(network="private")
 SHARED = NodeFacts(network="host", address="192.168.1.2")
@@ -29,12 +30,12 @@ MACHINE_RESOLVER = "# by hand\nnameserver 192.168.1.1\nsearch lan home.\noptions
     ],
 )
 def test_a_pod_has_a_name(spec: dict[str, Any], short: str, domain: str) -> None:
-    assert hostname_of(a_pod(**spec), PRIVATE, machine_name="laptop") == (short, domain)
+    assert hostname_of(a_local_pod(**spec), PRIVATE, machine_name="laptop") == (short, domain)
 
 
 def test_the_full_name_is_the_kernels_only_where_that_is_asked_for_and_fits() -> None:
     def kernel(**spec: Any) -> str:
-        pod = a_pod(subdomain="db", **spec)
+        pod = a_local_pod(subdomain="db", **spec)
         return kernel_hostname(pod, hostname_of(pod, PRIVATE, machine_name="laptop"))
 
     assert kernel() == "web"
@@ -44,7 +45,7 @@ def test_the_full_name_is_the_kernels_only_where_that_is_asked_for_and_fits() ->
 
 
 def written(facts: NodeFacts, address: str = ADDRESS, names: list[HostEntry] | None = None, **spec: Any) -> str:
-    pod = a_pod(**spec)
+    pod = a_local_pod(**spec)
     name = hostname_of(pod, facts, machine_name="laptop")
     return hosts(pod, facts, name, address=address, machine_hosts=MACHINE_HOSTS, others=names or [])
 
@@ -103,19 +104,19 @@ def test_without_a_network_of_its_own_a_pod_finds_the_clusters_names_in_its_host
     ],
 )
 def test_names_are_asked_of_the_node(spec: dict[str, Any], expected: str) -> None:
-    assert resolv_conf(a_pod(**spec), PRIVATE, machine_resolv_conf=MACHINE_RESOLVER) == expected
+    assert resolv_conf(a_local_pod(**spec), PRIVATE, machine_resolv_conf=MACHINE_RESOLVER) == expected
 
 
 def test_in_the_machines_network_names_are_asked_of_whom_the_machine_asks() -> None:
-    text = resolv_conf(a_pod(), SHARED, machine_resolv_conf=MACHINE_RESOLVER)
+    text = resolv_conf(a_local_pod(), SHARED, machine_resolv_conf=MACHINE_RESOLVER)
     assert text == "nameserver 192.168.1.1\nsearch lan home\noptions edns0 timeout:1\n"
-    more = a_pod(dnsConfig={"searches": ["my.org"]})
+    more = a_local_pod(dnsConfig={"searches": ["my.org"]})
     assert "search lan home my.org\n" in resolv_conf(more, SHARED, machine_resolv_conf=MACHINE_RESOLVER)
 
 
 def test_domains_beyond_what_resolvers_take_are_left_out() -> None:
     many = [f"{'d' * 60}.{index}.example" for index in range(40)]
-    text = resolv_conf(a_pod(dnsConfig={"searches": [*many, "x" * 254]}), PRIVATE, machine_resolv_conf="")
+    text = resolv_conf(a_local_pod(dnsConfig={"searches": [*many, "x" * 254]}), PRIVATE, machine_resolv_conf="")
     search = next(line for line in text.splitlines() if line.startswith("search"))
     assert len(search) <= 2048 + len("search ")
     assert len(search.split()) <= 33

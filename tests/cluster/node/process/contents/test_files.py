@@ -11,7 +11,7 @@ from shoal.api.core.pod_details import TokenSource, VolumeDetails
 from shoal.cluster.node.process.contents.files import Files, Ingredients, files_of, path_problem
 from shoal.cluster.node.process.contents.problems import Missing
 from shoal.cluster.node.process.contents.references import CONFIG_MAP, SECRET, Content, Reference
-from tests.cluster.node.process.contents.conftest import a_pod
+from tests.cluster.node.process.builders import a_local_pod
 
 CONTENTS = {
     Reference(CONFIG_MAP, "team", "settings"): Content({"a.yaml": b"a: 1", "b": b"2"}, {"blob": b"\xff"}),
@@ -24,10 +24,7 @@ def files(volume: dict[str, Any], **more: Any) -> Files:
     found = files_of(
         msgspec.convert({"name": "v", **volume}, VolumeDetails),
         Ingredients(
-            pod=a_pod(
-                metadata=LABELLED,
-                containers=[{"name": "main", "resources": {"limits": {"cpu": "500m"}}}],
-            ),
+            pod=a_local_pod(limits={"cpu": "500m"}, metadata=LABELLED),
             contents=CONTENTS,
             token=more.pop("token", lambda source: f"token for {source.audience}"),
             allocatable={"memory": "8Gi"},

@@ -17,7 +17,8 @@ from shoal.cluster.node.process.contents.identity import (
 )
 from shoal.cluster.node.process.contents.limits import PROCESSES, limits_of, most_processes
 from shoal.cluster.node.process.runtime.protocol import Ids, Limits
-from tests.cluster.node.process.contents.conftest import a_container, a_pod
+from tests.cluster.node.process.builders import a_local_pod
+from tests.cluster.node.process.contents.conftest import a_container
 
 
 def ids(
@@ -29,7 +30,7 @@ def ids(
     has_all_ids: bool = True,
 ) -> Ids:
     return ids_of(
-        a_pod(securityContext=pod or {}),
+        a_local_pod(securityContext=pod or {}),
         a_container(securityContext=container or {}),
         image_user=image_user,
         group_of_user=group_of_user,
@@ -119,7 +120,7 @@ def test_a_pod_has_one_user_where_all_containers_agree(users: list[int | None], 
         {"name": f"c{index}", "securityContext": {} if user is None else {"runAsUser": user}}
         for index, user in enumerate(users)
     ]
-    assert common_user(a_pod(containers=containers)) == expected
+    assert common_user(a_local_pod(*containers)) == expected
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_a_pod_has_one_user_where_all_containers_agree(users: list[int | None], 
 def test_resources_are_limits_in_the_kernels_units(
     resources: dict[str, Any], shared: dict[str, Any], expected: Limits
 ) -> None:
-    assert limits_of(a_pod(resources=shared), a_container(resources=resources)) == expected
+    assert limits_of(a_local_pod(resources=shared), a_container(resources=resources)) == expected
 
 
 @pytest.mark.parametrize(("cores", "processes"), [(1, 4096), (2, 4096), (8, 8192), (16, 16384), (256, 16384)])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cluster.node.process.contents.removal import remove_tree
-from tests.support.ordinary_user import USER, as_ordinary_user, is_root
+from tests.support.programs.ordinary_user import USER, as_ordinary_user, is_root
 
 
 def test_a_folder_goes_with_all_that_is_in_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from shoal.cluster.node.process.contents.images import Images
 from shoal.cluster.node.process.contents.machine_root import Interpreter, MachineRoot
 from shoal.cluster.node.process.layout import Layout
 from tests.cluster.node.process.contents.conftest import ADDRESS, contents_of
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
 
 ONE = {"runai-gpu-group": "g"}
 

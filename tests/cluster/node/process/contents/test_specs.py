@@ -18,7 +18,8 @@ from shoal.cluster.node.process.contents.machine_root import HOME, PROGRAMS, Int
 from shoal.cluster.node.process.contents.specs import Recipe, container_spec, exec_spec
 from shoal.cluster.node.process.layout import Layout
 from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec, Ids
-from tests.cluster.node.process.contents.conftest import a_container, a_pod
+from tests.cluster.node.process.builders import a_local_pod
+from tests.cluster.node.process.contents.conftest import a_container
 
 STANDARD = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -46,7 +47,7 @@ class Build:
         machine = MachineRoot(self.layout, self.interpreter, [self.home], has_namespaces=facts.has_namespaces)
         recipe = Recipe(
             id="0" * 64,
-            pod=a_pod(**(pod or {})),
+            pod=a_local_pod(**(pod or {})),
             container=a_container(**{"command": ["run"], **(container or {})}),
             attempt=2,
             image=image,

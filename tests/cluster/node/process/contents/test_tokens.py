@@ -19,7 +19,7 @@ from tests.cluster.node.process.contents.conftest import (
     make_config,
     spec_of,
 )
-from tests.support.in_process_cluster import Cluster
+from tests.support.clusters.in_process import Cluster
 
 TOKEN_PATH = "var/run/secrets/kubernetes.io/serviceaccount"
 

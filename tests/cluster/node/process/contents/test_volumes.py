@@ -27,9 +27,9 @@ from tests.cluster.node.process.contents.conftest import (
     mounting,
     spec_of,
 )
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster
-from tests.support.ordinary_user import is_root
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
+from tests.support.programs.ordinary_user import is_root
 
 
 async def test_volumes_of_every_kind_are_there_before_the_container_is(node: Node, tmp_path: Path) -> None:

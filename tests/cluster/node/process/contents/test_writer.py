@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shoal.cluster.node.process.contents.files import File, Files, checked
 from shoal.cluster.node.process.contents.problems import Missing
 from shoal.cluster.node.process.contents.writer import write_files
-from tests.support.ordinary_user import USER, is_root
+from tests.support.programs.ordinary_user import USER, is_root
 
 
 def some(**contents: str) -> Files:

@@ -17,8 +17,8 @@ from shoal.kube import Manager
 from shoal.kube.events import EVENTS
 from shoal.kube.leases import LEASES
 from tests.cluster.node.process.machine.presences import a_presence, some_gpus
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, in_process_cluster, writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, in_process_cluster, writes_of
 
 
 class Machine:

@@ -35,7 +35,7 @@ class Runtime:
         return self.pods
 
 
-def a_pod(name: str, *containers: str, started: float = NOW - 100) -> SandboxState:
+def a_sandbox(name: str, *containers: str, started: float = NOW - 100) -> SandboxState:
     states = [
         ContainerState(id=f"{name}/{one}", sandbox=name, name=one, attempt=0, pid=1, started=started)
         for one in containers
@@ -53,7 +53,7 @@ def usage() -> Usage:
 
 
 def test_cores_are_the_average_since_the_start_and_then_since_the_last_look(usage: Usage) -> None:
-    pods = [a_pod("web", "main")]
+    pods = [a_sandbox("web", "main")]
     usage.record([used("web/main", 50)], pods, clock=10, now=NOW)
     (first,) = usage.node_usage().containers
     assert first == ContainerUsage("default", "web", "uid-web", "main", NOW - 100, 50, 0.5, 4096)
@@ -63,7 +63,7 @@ def test_cores_are_the_average_since_the_start_and_then_since_the_last_look(usag
 
 
 def test_a_look_right_after_another_leaves_the_cores_as_they_were(usage: Usage) -> None:
-    pods = [a_pod("web", "main")]
+    pods = [a_sandbox("web", "main")]
     for clock, seconds in ((10.0, 50), (20.0, 70), (20.5, 71), (30.0, 75)):
         usage.record([used("web/main", seconds)], pods, clock=clock, now=NOW)
         cores = usage.node_usage().containers[0].cpu_cores
@@ -71,7 +71,7 @@ def test_a_look_right_after_another_leaves_the_cores_as_they_were(usage: Usage) 
 
 
 def test_containers_are_told_in_the_order_of_their_pods_and_those_that_went_are_not(usage: Usage) -> None:
-    pods = [a_pod("b", "x", "a"), a_pod("a", "x")]
+    pods = [a_sandbox("b", "x", "a"), a_sandbox("a", "x")]
     usage.record([used("b/x", 1), used("a/x", 1), used("b/a", 1), used("gone/x", 1)], pods, clock=1, now=NOW)
     assert [(one.pod, one.container) for one in usage.node_usage().containers] == [("a", "x"), ("b", "a"), ("b", "x")]
     usage.record([], [], clock=20, now=NOW)
@@ -83,7 +83,7 @@ async def test_where_nothing_runs_the_pods_are_not_asked_for() -> None:
     usage = Usage(runtime, memory_capacity=1 << 30)
     await usage.look()
     assert runtime.asked == 0
-    runtime.readings, runtime.pods = [used("web/main", 1)], [a_pod("web", "main", started=time.time() - 10)]
+    runtime.readings, runtime.pods = [used("web/main", 1)], [a_sandbox("web", "main", started=time.time() - 10)]
     await usage.look()
     (found,) = usage.node_usage().containers
     assert found.cpu_cores == pytest.approx(0.1, rel=0.1)
@@ -92,7 +92,7 @@ async def test_where_nothing_runs_the_pods_are_not_asked_for() -> None:
 async def test_a_runtime_that_is_away_for_a_while_is_asked_again() -> None:
     runtime = Runtime()
     runtime.is_away = True
-    runtime.readings, runtime.pods = [used("web/main", 1)], [a_pod("web", "main")]
+    runtime.readings, runtime.pods = [used("web/main", 1)], [a_sandbox("web", "main")]
     usage = Usage(runtime, memory_capacity=1 << 30, every=0.01)
     running = asyncio.create_task(usage.run())
     try:

@@ -11,6 +11,7 @@ from shoal.cluster.node.process.network.balance import Backend
 from shoal.cluster.node.process.network.catalogue import Catalogue
 from shoal.cluster.node.process.network.views import ProxiedService, ServingSlice
 from shoal.kube import Change
+from tests.support.builders.pods import pod_manifest
 
 HTTP = {"name": "http", "port": 80, "protocol": "TCP"}
 API = Backend("127.0.0.1", 7443, is_on_machine=True)
@@ -70,11 +71,9 @@ def a_slice(
     )
 
 
-def a_pod(name: str, address: str, *, namespace: str = "default", phase: str = "Running") -> PodDetails:
+def a_pod_at(name: str, address: str, *, namespace: str = "default", phase: str = "Running") -> PodDetails:
     """A pod with an address."""
-    return msgspec.convert(
-        {"metadata": {"name": name, "namespace": namespace}, "status": {"phase": phase, "podIP": address}}, PodDetails
-    )
+    return msgspec.convert(pod_manifest(name, namespace=namespace, phase=phase, status={"podIP": address}), PodDetails)
 
 
 def a_catalogue(*found: ProxiedService | ServingSlice | PodDetails) -> Catalogue:

@@ -15,8 +15,8 @@ import pytest
 from shoal.cluster.node.process.client import Runtime
 from shoal.cluster.node.process.contents.removal import remove_tree
 from shoal.cluster.node.process.runtime.protocol import SandboxSpec, SocketSpec
-from tests.support.ordinary_user import USER, is_root
-from tests.support.runtime_program import a_runtime
+from tests.support.node.runtime_program import a_runtime
+from tests.support.programs.ordinary_user import USER, is_root
 
 WITHIN = 10.0
 

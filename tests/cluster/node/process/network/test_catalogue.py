@@ -15,7 +15,7 @@ from shoal.cluster.node.process.network.views import ServingSlice
 from shoal.kube import Key
 from tests.cluster.node.process.network.builders import (
     MACHINE,
-    a_pod,
+    a_pod_at,
     a_service,
     a_slice,
     an_endpoint,
@@ -41,7 +41,7 @@ slices = st.builds(
     st.sampled_from(("s1", "s2", "s3")),
     st.lists(endpoints, max_size=3),
 )
-pods = st.builds(a_pod, st.sampled_from(("a", "p")), st.sampled_from(("", "10.88.0.7", "10.88.0.8")))
+pods = st.builds(a_pod_at, st.sampled_from(("a", "p")), st.sampled_from(("", "10.88.0.7", "10.88.0.8")))
 changes = st.lists(st.tuples(st.one_of(services, slices, pods), st.booleans()), max_size=25)
 
 QUESTIONS = [

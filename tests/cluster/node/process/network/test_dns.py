@@ -17,7 +17,7 @@ from shoal.cluster.node.process.network.dns import DnsServer
 from shoal.cluster.node.process.network.names import Names
 from tests.cluster.node.process.network.builders import a_catalogue, a_service, a_slice, an_endpoint, put
 from tests.cluster.node.process.network.conftest import WITHIN, PodNetwork, PodNetworks, in_background
-from tests.support.cluster_client import until
+from tests.support.clusters.client import until
 
 NODE = "10.88.0.1"
 MANY = a_slice("many", *[an_endpoint(f"10.88.{n // 250}.{n % 250 + 2}") for n in range(300)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.cluster.node.process.network import host_entries
-from tests.cluster.node.process.network.builders import a_pod, a_service, a_slice, an_endpoint, an_external
+from tests.cluster.node.process.network.builders import a_pod_at, a_service, a_slice, an_endpoint, an_external
 
 MACHINE = "192.168.1.7"
 
@@ -16,7 +16,7 @@ def test_pods_services_and_hostnames_have_all_their_names() -> None:
             a_slice("db", an_endpoint(MACHINE, "db-0"), namespace="other"),
             a_slice("nobody", an_endpoint(MACHINE)),
         ],
-        [a_pod("worker", MACHINE), a_pod("far", MACHINE, namespace="other")],
+        [a_pod_at("worker", MACHINE), a_pod_at("far", MACHINE, namespace="other")],
         namespace="default",
     )
 
@@ -36,7 +36,7 @@ def test_what_is_not_ready_or_over_has_no_name() -> None:
             a_slice("web", an_endpoint(MACHINE, ready=False)),
             a_slice("early", an_endpoint(MACHINE, ready=False)),
         ],
-        [a_pod("done", MACHINE, phase="Succeeded"), a_pod("new", ""), a_pod("web", MACHINE)],
+        [a_pod_at("done", MACHINE, phase="Succeeded"), a_pod_at("new", ""), a_pod_at("web", MACHINE)],
         namespace="default",
     )
 

@@ -9,7 +9,7 @@ from shoal.cluster.node.process.network.names import Names
 from tests.cluster.node.process.network.builders import (
     HTTP,
     a_catalogue,
-    a_pod,
+    a_pod_at,
     a_service,
     a_slice,
     an_endpoint,
@@ -36,11 +36,11 @@ CLUSTER = (
     an_external("outside", "www.example.com"),
     an_external("inside", "Web.default.svc.cluster.local."),
     an_external("circle", "circle.default.svc.cluster.local"),
-    a_pod("worker-0", "10.88.0.30"),
-    a_pod("web", "10.88.0.31"),
-    a_pod("empty", "10.88.0.32"),
-    a_pod("done", "10.88.0.33", phase="Succeeded"),
-    a_pod("alone", "10.88.0.34", namespace="other"),
+    a_pod_at("worker-0", "10.88.0.30"),
+    a_pod_at("web", "10.88.0.31"),
+    a_pod_at("empty", "10.88.0.32"),
+    a_pod_at("done", "10.88.0.33", phase="Succeeded"),
+    a_pod_at("alone", "10.88.0.34", namespace="other"),
 )
 ZONE = "cluster.local"
 DB = f"db.default.svc.{ZONE}"

@@ -21,7 +21,7 @@ from shoal.cluster.node.process.network import add_network
 from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec
 from shoal.kube import Client, Manager, running
 from tests.cluster.node.process.network.conftest import WITHIN, PodNetwork, PodNetworks, RuntimeProgram
-from tests.support.cluster_client import transport_to, until, writes
+from tests.support.clusters.client import transport_to, until, writes
 
 API_NAMES = [
     "10.96.0.1",

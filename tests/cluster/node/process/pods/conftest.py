@@ -22,10 +22,10 @@ from shoal.cluster.node.process.layout import NODE_NAME, Layout
 from shoal.cluster.node.process.machine.gpus import Gpus
 from shoal.cluster.node.process.pods import PodKeeper
 from shoal.kube import Manager
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, in_process_cluster
-from tests.support.ordinary_user import is_root
-from tests.support.runtime_program import Program, a_runtime
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster
+from tests.support.node.runtime_program import Program, a_runtime
+from tests.support.programs.ordinary_user import is_root
 from tests.support.waiting import wait_until
 
 Spec = dict[str, Any]
@@ -152,12 +152,6 @@ def state(pod: Spec, container: str = "main") -> Spec:
 
 def conditions(pod: Spec) -> dict[str, str]:
     return {one["type"]: one["status"] for one in pod["status"].get("conditions", ())}
-
-
-@pytest.fixture
-async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
-    async with in_process_cluster(tmp_path / "server") as found:
-        yield found
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from shoal.cluster.node.process.pods.checks import Target, Unaskable, Verdict, a
 from shoal.cluster.node.process.pods.grpc_health import Unhealthy, check_health
 from shoal.cluster.node.process.pods.hpack import decoded
 from shoal.cluster.node.process.pods.reach import Dial, dialing, machine_socket
-from tests.support.cluster_client import until
-from tests.support.http_servers import serving
-from tests.support.tls import Authority
+from tests.support.clusters.client import until
+from tests.support.network.http_servers import serving
+from tests.support.network.tls import Authority
 from tests.support.waiting import wait_until
 
 DIAL: Dial = dialing(machine_socket)

@@ -14,7 +14,8 @@ from shoal.api.core.pod_details import PodDetails
 from shoal.cluster.node.pod_status import is_sidecar
 from shoal.cluster.node.process.pods.course import LIVENESS, STARTUP, Course, End, Problem, Run
 from shoal.cluster.node.process.pods.decisions import Plan, plan
-from tests.cluster.node.process.pods.builders import NOW, a_pod, ended, running, seconds
+from tests.cluster.node.process.builders import a_local_pod
+from tests.cluster.node.process.pods.builders import NOW, ended, running, seconds
 
 STARTING = Course(is_starting=True)
 NOTHING = Course()
@@ -24,18 +25,18 @@ def planned(pod: PodDetails, *, is_ending: bool = False, now: datetime = NOW, **
     return plan(pod, courses, now=now, began=NOW - seconds(5), is_ending=is_ending)
 
 
-TWO_STEPS = a_pod(init=("one", "two"))
-WITH_SIDECAR = a_pod(init=("side*", "one"))
+TWO_STEPS = a_local_pod(init=("one", "two"))
+WITH_SIDECAR = a_local_pod(init=("side*", "one"))
 
 
 @pytest.mark.parametrize(
     ("pod", "courses", "starts"),
     [
-        (a_pod(), {}, ("main",)),
-        (a_pod("a", "b"), {}, ("a",)),
-        (a_pod("a", "b"), {"a": STARTING}, ()),
-        (a_pod("a", "b"), {"a": running()}, ("b",)),
-        (a_pod(), {"main": running()}, ()),
+        (a_local_pod(), {}, ("main",)),
+        (a_local_pod("a", "b"), {}, ("a",)),
+        (a_local_pod("a", "b"), {"a": STARTING}, ()),
+        (a_local_pod("a", "b"), {"a": running()}, ("b",)),
+        (a_local_pod(), {"main": running()}, ()),
         (TWO_STEPS, {}, ("one",)),
         (TWO_STEPS, {"one": STARTING}, ()),
         (TWO_STEPS, {"one": running()}, ()),
@@ -82,14 +83,14 @@ RULES = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]
 def test_a_container_is_started_again_by_its_own_policy_or_the_pods(
     policy: str, container: dict[str, Any], code: int, is_again: bool
 ) -> None:
-    pod = a_pod({"name": "main", **container}, restartPolicy=policy)
+    pod = a_local_pod({"name": "main", **container}, restartPolicy=policy)
     found = planned(pod, main=ended(code))
     assert (found.starts, found.is_over) == ((("main",), False) if is_again else ((), True))
 
 
 @pytest.mark.parametrize(("attempt", "rest"), [(0, 0), (1, 10), (2, 20), (3, 40), (5, 160), (6, 300), (50, 300)])
 def test_it_rests_longer_after_each_crash(attempt: int, rest: int) -> None:
-    pod = a_pod()
+    pod = a_local_pod()
     early = planned(pod, main=ended(1, attempt, ago=max(0, rest - 1)))
     assert (early.starts, early.wake) == (((), NOW + seconds(1)) if rest else (("main",), None))
     assert planned(pod, main=ended(1, attempt, ago=rest)).starts == ("main",)
@@ -97,19 +98,19 @@ def test_it_rests_longer_after_each_crash(attempt: int, rest: int) -> None:
 
 def test_who_ran_for_long_starts_again_at_once() -> None:
     course = running(5, since=601).ended(End(at=NOW, exit_code=1, reason="Error"))
-    assert planned(a_pod(), main=course).starts == ("main",)
+    assert planned(a_local_pod(), main=course).starts == ("main",)
 
 
 def test_nobody_rests_longer_because_the_clock_was_set_back() -> None:
     an_hour_ago = NOW - seconds(3600)
-    assert planned(a_pod(), main=ended(1, 3), now=an_hour_ago).starts == ("main",)
+    assert planned(a_local_pod(), main=ended(1, 3), now=an_hour_ago).starts == ("main",)
     problem = Problem(reason="ErrImagePull", message="", at=NOW, due=NOW + seconds(10))
-    assert planned(a_pod(), main=Course(problem=problem), now=an_hour_ago).starts == ("main",)
+    assert planned(a_local_pod(), main=Course(problem=problem), now=an_hour_ago).starts == ("main",)
 
 
 def test_what_could_not_be_started_is_tried_again_when_it_is_due() -> None:
     problem = Problem(reason="ErrImagePull", message="", at=NOW, due=NOW + seconds(10))
-    assert planned(a_pod(), main=Course(problem=problem)) == Plan(wake=NOW + seconds(10))
+    assert planned(a_local_pod(), main=Course(problem=problem)) == Plan(wake=NOW + seconds(10))
 
 
 @pytest.mark.parametrize(
@@ -121,13 +122,13 @@ def test_what_could_not_be_started_is_tried_again_when_it_is_due() -> None:
     ],
 )
 def test_who_fails_a_probe_is_ended(policy: str, probe: str, message: str) -> None:
-    [stop] = planned(a_pod(restartPolicy=policy), main=running(failed=probe)).stops
+    [stop] = planned(a_local_pod(restartPolicy=policy), main=running(failed=probe)).stops
     assert (stop.container, stop.message, stop.probe) == ("main", message, probe)
-    assert planned(a_pod(restartPolicy=policy), main=running(failed=probe, is_stopping=True)).stops == ()
+    assert planned(a_local_pod(restartPolicy=policy), main=running(failed=probe, is_stopping=True)).stops == ()
 
 
 def test_who_is_given_another_image_is_started_again_with_it_whatever_the_policy_says() -> None:
-    pod = a_pod(restartPolicy="Never")
+    pod = a_local_pod(restartPolicy="Never")
     old = running()
     assert old.run is not None
     course = replace(old, run=replace(old.run, image="debian"))
@@ -138,7 +139,7 @@ def test_who_is_given_another_image_is_started_again_with_it_whatever_the_policy
 
 
 def test_when_the_last_main_container_is_done_the_rest_is_ended_in_reverse_order() -> None:
-    pod = a_pod(init=("near*", "far*"), restartPolicy="Never")
+    pod = a_local_pod(init=("near*", "far*"), restartPolicy="Never")
     found = planned(pod, near=running(), far=running(), main=ended(0))
     assert [(stop.container, stop.after) for stop in found.stops] == [("far", ("main",)), ("near", ("main", "far"))]
     assert not found.is_over
@@ -146,7 +147,7 @@ def test_when_the_last_main_container_is_done_the_rest_is_ended_in_reverse_order
 
 
 def test_a_pod_that_is_ended_starts_nothing_more_and_is_over_when_nothing_runs() -> None:
-    pod = a_pod("a", "b", init=("side*",))
+    pod = a_local_pod("a", "b", init=("side*",))
     found = planned(pod, is_ending=True, side=running(), a=running(), b=ended(1))
     assert (found.starts, [stop.container for stop in found.stops], found.is_over) == ((), ["a", "side"], False)
     assert not planned(pod, is_ending=True, side=ended(0), a=STARTING).is_over
@@ -155,23 +156,23 @@ def test_a_pod_that_is_ended_starts_nothing_more_and_is_over_when_nothing_runs()
 
 
 def test_a_pod_that_cannot_be_initialised_is_over() -> None:
-    pod = a_pod(init=("side*", "one"), restartPolicy="Never")
+    pod = a_local_pod(init=("side*", "one"), restartPolicy="Never")
     assert [stop.container for stop in planned(pod, side=running(), one=ended(1)).stops] == ["side"]
     assert planned(pod, side=ended(0), one=ended(1)).is_over
 
 
 def test_a_pod_that_is_done_is_not_initialised_again() -> None:
-    pod = a_pod(init=("one",), restartPolicy="Never")
+    pod = a_local_pod(init=("one",), restartPolicy="Never")
     assert planned(pod, one=Course(former=ended(0).run), main=ended(137)).is_over
 
 
 def test_the_deadline_counts_from_when_the_pod_was_taken_in() -> None:
-    assert planned(a_pod(activeDeadlineSeconds=6), main=running()).wake == NOW + seconds(1)
-    assert planned(a_pod(activeDeadlineSeconds=5), main=running()).is_past_deadline
+    assert planned(a_local_pod(activeDeadlineSeconds=6), main=running()).wake == NOW + seconds(1)
+    assert planned(a_local_pod(activeDeadlineSeconds=5), main=running()).is_past_deadline
 
 
 def test_ephemeral_containers_run_once_whatever_the_others_do() -> None:
-    pod = a_pod(init=("one",), ephemeralContainers=[{"name": "debug"}])
+    pod = a_local_pod(init=("one",), ephemeralContainers=[{"name": "debug"}])
     assert planned(pod, one=STARTING).starts == ("debug",)
     assert planned(pod, one=running(), debug=ended(1)).starts == ()
 
@@ -179,7 +180,7 @@ def test_ephemeral_containers_run_once_whatever_the_others_do() -> None:
 def test_a_container_may_ask_for_all_to_begin_again() -> None:
     rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
     main = {"name": "main", "restartPolicy": "Never", "restartPolicyRules": rules}
-    pod = a_pod(main, "other", init=("one",), restartPolicy="Never")
+    pod = a_local_pod(main, "other", init=("one",), restartPolicy="Never")
     found = planned(pod, one=ended(0), main=ended(88), other=running())
     assert [(stop.container, stop.at_once) for stop in found.stops] == [("other", True)]
     assert not found.begins_anew
@@ -196,7 +197,7 @@ def pods(draw: st.DrawFn) -> PodDetails:
     init = draw(st.lists(st.sampled_from(["", "*"]), max_size=3))
     names = [f"i{number}{kind}" for number, kind in enumerate(init)]
     mains = [f"m{number}" for number in range(draw(st.integers(1, 2)))]
-    return a_pod(*mains, init=tuple(names), restartPolicy=draw(st.sampled_from(["Always", "OnFailure", "Never"])))
+    return a_local_pod(*mains, init=tuple(names), restartPolicy=draw(st.sampled_from(["Always", "OnFailure", "Never"])))
 
 
 @given(pods(), st.data())

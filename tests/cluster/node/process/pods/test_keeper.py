@@ -10,8 +10,8 @@ import pytest
 from shoal.api.core import CONFIG_MAPS, PODS, Node
 from shoal.api.core.nodes import NodeStatus
 from tests.cluster.node.process.pods.conftest import Machine, conditions, state
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import writes_of
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import writes_of
 
 Spec = dict[str, Any]
 

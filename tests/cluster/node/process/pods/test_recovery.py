@@ -10,7 +10,8 @@ import pytest
 from shoal.cluster.node.process.pods.course import Course
 from shoal.cluster.node.process.pods.recovery import recovered
 from shoal.cluster.node.process.runtime.protocol import ContainerState
-from tests.cluster.node.process.pods.builders import NOW, a_pod
+from tests.cluster.node.process.builders import a_local_pod
+from tests.cluster.node.process.pods.builders import NOW
 
 RUNNING = {"running": {"startedAt": "2026-01-01T11:00:00Z"}}
 BROKEN = {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-01-01T11:59:00Z"}}
@@ -27,7 +28,7 @@ def found(attempt: int, *, code: int | None = None) -> ContainerState:
 
 def course(status: dict[str, Any] | None, *states: ContainerState, logged: list[int] | None = None) -> Course:
     listed = [{"name": "main", **status}] if status is not None else []
-    pod = a_pod(status={"containerStatuses": listed})
+    pod = a_local_pod(status={"containerStatuses": listed})
     return recovered(pod, states, {"main": logged or []}, words=lambda *_: "words", now=NOW)["main"]
 
 
@@ -77,7 +78,7 @@ def test_what_it_was_is_what_it_is() -> None:
 
 def test_a_probe_decides_anew_where_nobody_knows() -> None:
     probes: dict[str, Any] = {"readinessProbe": {"exec": {}}, "startupProbe": {"exec": {}}}
-    pod = a_pod({"name": "main", **probes}, status={"containerStatuses": [{"name": "main", "restartCount": 0}]})
+    pod = a_local_pod({"name": "main", **probes}, status={"containerStatuses": [{"name": "main", "restartCount": 0}]})
     got = recovered(pod, [found(0)], {}, words=lambda *_: "", now=NOW)["main"]
     assert (got.is_running, got.is_started, got.is_ready) == (True, False, False)
 

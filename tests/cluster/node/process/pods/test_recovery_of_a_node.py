@@ -8,9 +8,9 @@ from typing import Any
 
 from shoal.cluster.node.process.client import Runtime
 from tests.cluster.node.process.pods.conftest import Machine, conditions, state
-from tests.support.cluster_client import until
-from tests.support.in_process_cluster import Cluster, writes_of
-from tests.support.runtime_program import a_runtime
+from tests.support.clusters.client import until
+from tests.support.clusters.in_process import Cluster, writes_of
+from tests.support.node.runtime_program import a_runtime
 
 Spec = dict[str, Any]
 

@@ -13,7 +13,8 @@ from shoal.api.core.pod_details import PodDetails
 from shoal.cluster.node.process.contents import VolumeProblem
 from shoal.cluster.node.process.pods import sandbox
 from shoal.cluster.node.process.pods.sandbox import Sandbox
-from tests.cluster.node.process.pods.builders import NOW, a_pod
+from tests.cluster.node.process.builders import a_local_pod
+from tests.cluster.node.process.pods.builders import NOW
 from tests.support.waiting import eventually
 
 
@@ -56,7 +57,7 @@ def kept(files: Files, told: list[str], monkeypatch: pytest.MonkeyPatch) -> Sand
 
 async def test_what_is_due_is_written_though_the_time_until_then_was_slept_through(kept: Sandbox, files: Files) -> None:
     files.seconds = 3000.0
-    keeping = asyncio.create_task(kept.keep_fresh(a_pod))
+    keeping = asyncio.create_task(kept.keep_fresh(a_local_pod))
     await asyncio.sleep(0.2)
     assert files.writes == 0
     files.seconds = 0.0  # as the clock says when the machine wakes
@@ -68,7 +69,7 @@ async def test_what_has_changed_is_written_at_once_and_what_failed_again(
     kept: Sandbox, files: Files, told: list[str]
 ) -> None:
     files.problems = 1
-    keeping = asyncio.create_task(kept.keep_fresh(a_pod))
+    keeping = asyncio.create_task(kept.keep_fresh(a_local_pod))
     kept.refresh()
     await eventually(lambda: files.writes == 2)
     assert told == ["the disk is full"]

@@ -21,7 +21,8 @@ from shoal.cluster.node.process.pods.status import (
     report_of,
 )
 from shoal.cluster.node.process.runtime.protocol import ContainerSpec, ContainerState, Ids
-from tests.cluster.node.process.pods.builders import NOW, a_pod, ended, running, seconds
+from tests.cluster.node.process.builders import a_local_pod
+from tests.cluster.node.process.pods.builders import NOW, ended, running, seconds
 
 
 def seen(pod: PodDetails, courses: dict[str, Course], **more: Any) -> Seen:
@@ -87,26 +88,26 @@ def problem(reason: str, *, ago: float, due: float | None = None) -> Problem:
     ],
 )  # fmt: skip
 def test_what_a_container_does(course: Course, phase: str, state: dict[str, Any]) -> None:
-    found = told(a_pod(), {"main": course})
+    found = told(a_local_pod(), {"main": course})
     assert (found[0], found[1]["state"]) == (phase, state)
 
 
 def test_a_container_that_rests_shows_how_it_ended_before() -> None:
-    _, status = told(a_pod(), {"main": ended(3, 1)})
+    _, status = told(a_local_pod(), {"main": ended(3, 1)})
     assert status["restartCount"] == 1
     assert status["lastState"]["terminated"]["exitCode"] == 3
 
 
 def test_started_and_ready_are_two_things() -> None:
     waiting = running(is_started=False, is_ready=False)
-    assert told(a_pod(), {"main": waiting})[1].get("ready", False) is False
-    assert told(a_pod(), {"main": waiting})[1]["started"] is False
-    started = told(a_pod(), {"main": running(is_ready=False)})[1]
+    assert told(a_local_pod(), {"main": waiting})[1].get("ready", False) is False
+    assert told(a_local_pod(), {"main": waiting})[1]["started"] is False
+    started = told(a_local_pod(), {"main": running(is_ready=False)})[1]
     assert (started["started"], started.get("ready", False)) == (True, False)
 
 
 def test_a_pod_with_a_sidecar_that_has_not_started_is_pending() -> None:
-    pod = a_pod(init=("side*",))
+    pod = a_local_pod(init=("side*",))
     assert told(pod, {"side": running(is_started=False)})[0] == "Pending"
     assert told(pod, {"side": running(is_started=False), "main": running()})[0] == "Running"
 
@@ -120,34 +121,34 @@ def test_a_pod_with_a_sidecar_that_has_not_started_is_pending() -> None:
     ],
 )
 def test_a_pod_that_was_ended_has_a_last_phase_whatever_its_policy(courses: dict[str, Course], phase: str) -> None:
-    assert told(a_pod(restartPolicy="Always"), courses, is_over=True)[0] == phase
+    assert told(a_local_pod(restartPolicy="Always"), courses, is_over=True)[0] == phase
 
 
 def test_a_container_that_cannot_be_found_has_failed() -> None:
-    pod = a_pod("main", "other")
+    pod = a_local_pod("main", "other")
     _, status = told(pod, {"main": ended(0)}, "other", is_over=True)
     assert status["state"]["terminated"]["reason"] == "ContainerStatusUnknown"
     assert status["state"]["terminated"]["exitCode"] == 137
-    _, never = told(a_pod(init=("one",)), {"one": ended(1)}, is_over=True)
+    _, never = told(a_local_pod(init=("one",)), {"one": ended(1)}, is_over=True)
     assert never["state"] == {"waiting": {"reason": "PodInitializing"}}
 
 
 def test_the_reason_of_a_pod_that_was_ended_is_told_with_its_last_phase_alone() -> None:
-    over = report_of(seen(a_pod(), {"main": ended(0)}, is_over=True, reason="DeadlineExceeded"), now=NOW)
+    over = report_of(seen(a_local_pod(), {"main": ended(0)}, is_over=True, reason="DeadlineExceeded"), now=NOW)
     assert (over.phase, over.reason) == ("Failed", "DeadlineExceeded")
-    still = report_of(seen(a_pod(), {"main": running()}, reason="DeadlineExceeded"), now=NOW)
+    still = report_of(seen(a_local_pod(), {"main": running()}, reason="DeadlineExceeded"), now=NOW)
     assert (still.phase, still.reason) == ("Running", "")
 
 
 def test_a_refused_pod_says_so() -> None:
-    report = refusal(a_pod(), "OutOfcpu", "no", now=NOW, host_ip="10.88.0.1")
+    report = refusal(a_local_pod(), "OutOfcpu", "no", now=NOW, host_ip="10.88.0.1")
     assert (report.phase, report.reason, report.message) == ("Failed", "OutOfcpu", "Pod was rejected: no")
 
 
 def test_runs_have_names_of_their_own_and_tell_who_they_run_as() -> None:
     main = {"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
     mount = {"name": "v", "mountPath": "/v", "readOnly": True}
-    pod = a_pod({**main, "volumeMounts": [mount]})
+    pod = a_local_pod({**main, "volumeMounts": [mount]})
     spec = ContainerSpec(id="", sandbox="", name="main", argv=[], scratch="", log="", ids=Ids(user=7, group=8))
     course = running(1, former=ended(1).run)
     identify = identities(pod, {"main": course}, lambda name: spec)

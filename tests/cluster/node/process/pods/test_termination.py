@@ -13,7 +13,7 @@ from shoal.api.core.pod_details import PodDetails
 from shoal.cluster.node.process.pods.course import LIVENESS, STARTUP
 from shoal.cluster.node.process.pods.decisions import Stop
 from shoal.cluster.node.process.pods.termination import Grace, grace_period, stop_signal, terminate
-from tests.cluster.node.process.pods.builders import a_pod
+from tests.cluster.node.process.builders import a_local_pod
 
 PROBED = {"name": "main", "livenessProbe": {"terminationGracePeriodSeconds": 7}, "startupProbe": {}}
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 3}
@@ -22,12 +22,12 @@ DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeco
 @pytest.mark.parametrize(
     ("pod", "stop", "grace"),
     [
-        (a_pod(PROBED, terminationGracePeriodSeconds=30), {}, 30),
-        (a_pod(PROBED, terminationGracePeriodSeconds=30), {"probe": LIVENESS}, 7),
-        (a_pod(PROBED, terminationGracePeriodSeconds=30), {"probe": STARTUP}, 30),
-        (a_pod(PROBED, terminationGracePeriodSeconds=30, metadata=DELETED), {"probe": LIVENESS}, 3),
-        (a_pod(PROBED, terminationGracePeriodSeconds=30), {"at_once": True}, 0),
-        (a_pod(PROBED), {}, 2),
+        (a_local_pod(PROBED, terminationGracePeriodSeconds=30), {}, 30),
+        (a_local_pod(PROBED, terminationGracePeriodSeconds=30), {"probe": LIVENESS}, 7),
+        (a_local_pod(PROBED, terminationGracePeriodSeconds=30), {"probe": STARTUP}, 30),
+        (a_local_pod(PROBED, terminationGracePeriodSeconds=30, metadata=DELETED), {"probe": LIVENESS}, 3),
+        (a_local_pod(PROBED, terminationGracePeriodSeconds=30), {"at_once": True}, 0),
+        (a_local_pod(PROBED), {}, 2),
     ],
     ids=["the pod's", "the probe's", "a probe without one", "what a deletion gave", "at once", "the least"],
 )
@@ -47,7 +47,7 @@ def test_the_grace_period(pod: PodDetails, stop: dict[str, Any], grace: int) -> 
     ],
 )
 def test_the_signal(name: str, number: int) -> None:
-    pod = a_pod({"name": "main", "lifecycle": {"stopSignal": name}})
+    pod = a_local_pod({"name": "main", "lifecycle": {"stopSignal": name}})
     assert stop_signal(pod.spec.containers[0]) == number
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from shoal.cluster.node.process.runtime.node import Node
 from shoal.cluster.node.process.runtime.protocol import ContainerSpec
-from tests.support.ordinary_user import is_root
-from tests.support.runtime_client import Client, connect
-from tests.support.runtime_program import Program, a_container, a_folder, a_runtime, a_sandbox, in_a_node
+from tests.support.node.runtime_client import Client, connect
+from tests.support.node.runtime_program import Program, a_container, a_folder, a_runtime, a_sandbox, in_a_node
+from tests.support.programs.ordinary_user import is_root
 
 InNode = Callable[[Callable[[Node], object]], None]
 Pod = Callable[..., ContainerSpec]

@@ -16,7 +16,7 @@ import pytest
 from shoal.cluster.node.process.runtime.cgroup_places import LEAF, Place, candidates, own_places
 from shoal.cluster.node.process.runtime.cgroups import Cgroup, Cgroups, Reading, Setting, settings, weight
 from shoal.cluster.node.process.runtime.protocol import Limits
-from tests.support.ordinary_user import USER, as_ordinary_user
+from tests.support.programs.ordinary_user import USER, as_ordinary_user
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 

@@ -13,8 +13,8 @@ from shoal.cluster.node.process.runtime.node import Node
 from shoal.cluster.node.process.runtime.protocol import Bind, ExecSpec, Ids, Limits
 from shoal.cluster.node.process.runtime.sandbox import Sandbox
 from tests.cluster.node.process.runtime.conftest import InNode
-from tests.support.runtime_program import PATH, a_container, a_sandbox
-from tests.support.small_runtime import SmallRuntime
+from tests.support.node.runtime_program import PATH, a_container, a_sandbox
+from tests.support.node.small_runtime import SmallRuntime
 from tests.support.waiting import is_alive, wait_until
 
 

@@ -14,8 +14,8 @@ from shoal.cluster.node.process.runtime.node import Node
 from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec, Facts, Ids
 from shoal.cluster.node.process.runtime.sandbox import Sandbox
 from tests.cluster.node.process.runtime.conftest import InNode
-from tests.support.runtime_program import PATH, a_container, a_sandbox, in_a_process, text_of_log
-from tests.support.small_runtime import SmallRuntime
+from tests.support.node.runtime_program import PATH, a_container, a_sandbox, in_a_process, text_of_log
+from tests.support.node.small_runtime import SmallRuntime
 from tests.support.waiting import is_alive, wait_until
 
 USUAL = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "MKNOD", "SETGID", "SETUID", "SETPCAP", "NET_RAW", "SYS_CHROOT", "SETFCAP"]

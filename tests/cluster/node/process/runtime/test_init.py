@@ -13,8 +13,8 @@ from shoal.cluster.node.process.runtime.node import Node
 from shoal.cluster.node.process.runtime.protocol import Ids
 from shoal.cluster.node.process.runtime.shared_processes import SharedProcesses
 from tests.cluster.node.process.runtime.conftest import InNode
-from tests.support.runtime_program import a_container, text_of_log
-from tests.support.small_runtime import SmallRuntime
+from tests.support.node.runtime_program import a_container, text_of_log
+from tests.support.node.small_runtime import SmallRuntime
 from tests.support.waiting import is_alive, wait_until
 
 CAPABILITIES = ["KILL", "SETGID", "SETUID"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cluster.node.process.runtime.logs import LONGEST_TEXT, ContainerLog
-from tests.support.runtime_program import in_a_process
+from tests.support.node.runtime_program import in_a_process
 
 OUT, ERR = b"stdout", b"stderr"
 

@@ -14,7 +14,7 @@ from shoal.cluster.node.process.runtime.syscalls import (
     unshare,
 )
 from tests.cluster.node.process.runtime.conftest import InNode
-from tests.support.runtime_program import ADDRESSES, in_a_process
+from tests.support.node.runtime_program import ADDRESSES, in_a_process
 
 KINDS = ("user", "mnt", "net", "uts", "ipc")
 

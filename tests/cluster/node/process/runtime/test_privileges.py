@@ -10,9 +10,9 @@ from shoal.cluster.node.process.runtime.privileges import bits, id_maps
 from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec, Ids, Limits
 from shoal.cluster.node.process.runtime.syscalls import leave_keyring
 from tests.cluster.node.process.runtime.conftest import InNode
-from tests.support.keyring import is_key_found, keep_key
-from tests.support.runtime_program import a_container, in_a_process
-from tests.support.small_runtime import SmallRuntime
+from tests.support.node.keyring import is_key_found, keep_key
+from tests.support.node.runtime_program import a_container, in_a_process
+from tests.support.node.small_runtime import SmallRuntime
 
 USUAL = [
     *("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE"),

@@ -12,8 +12,8 @@ from shoal.cluster.node.process.runtime.node import Node
 from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec, Ids
 from shoal.cluster.node.process.runtime.roots import below, resolved
 from tests.cluster.node.process.runtime.conftest import InNode
-from tests.support.runtime_program import a_container, text_of_log
-from tests.support.small_runtime import SmallRuntime
+from tests.support.node.runtime_program import a_container, text_of_log
+from tests.support.node.small_runtime import SmallRuntime
 
 CAPABILITIES = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"]
 Run = Callable[..., str]

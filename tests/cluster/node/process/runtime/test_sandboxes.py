@@ -14,7 +14,7 @@ from shoal.cluster.node.process.runtime.refusals import Refused
 from shoal.cluster.node.process.runtime.sandbox import Sandbox, make_socket
 from shoal.cluster.node.process.runtime.syscalls import setns
 from tests.cluster.node.process.runtime.conftest import InNode
-from tests.support.runtime_program import a_sandbox, in_a_process
+from tests.support.node.runtime_program import a_sandbox, in_a_process
 
 
 def inside(sandbox: Sandbox, action: Callable[[], None]) -> None:

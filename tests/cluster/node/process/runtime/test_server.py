@@ -16,8 +16,8 @@ import pytest
 from shoal.cluster.node.process.client import RuntimeFault
 from shoal.cluster.node.process.runtime.protocol import ContainerState, SocketSpec
 from tests.cluster.node.process.runtime.conftest import Pod
-from tests.support.runtime_client import Client, connect
-from tests.support.runtime_program import Program, a_container, a_runtime, a_sandbox, text_of_log
+from tests.support.node.runtime_client import Client, connect
+from tests.support.node.runtime_program import Program, a_container, a_runtime, a_sandbox, text_of_log
 from tests.support.waiting import eventually, is_alive, wait_until
 
 _FORBID = 'echo $0 > /proc/sys/user/max_user_namespaces && exec "$@"'

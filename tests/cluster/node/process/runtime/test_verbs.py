@@ -21,8 +21,8 @@ from shoal.cluster.node.process.runtime.protocol import (
     SocketSpec,
 )
 from tests.cluster.node.process.runtime.conftest import Pod
-from tests.support.runtime_client import Client, connect
-from tests.support.runtime_program import PATH, Program, a_container, a_sandbox, text_of_log
+from tests.support.node.runtime_client import Client, connect
+from tests.support.node.runtime_program import PATH, Program, a_container, a_sandbox, text_of_log
 from tests.support.waiting import eventually, is_alive
 
 SERVE = "import socket; s = socket.create_server(('{}', 80)); print('up', flush=True); s.accept()[0].sendall(b'hello')"
