@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import socket
 import ssl
 import stat
+import sys
 import tempfile
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from aiohttp import web
 
 from shoal.kube.connection import Connection
@@ -53,6 +59,10 @@ async def transport_to(server: str, **options: Any) -> AsyncIterator[HttpTranspo
 
 
 GET = Request(method="GET", path="/api", timeout=10)
+
+
+def _uvloop() -> asyncio.Runner:
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
 
 
 async def test_a_server_of_the_authority_is_trusted(authority: Authority, tmp_path: Path) -> None:
@@ -233,3 +243,37 @@ async def test_a_server_certificate_that_has_ended_is_named_as_the_cause(authori
     ):
         with pytest.raises(ConnectionFault, match="certificate has expired"):
             await transport.send(GET)
+
+
+@pytest.mark.parametrize("runner", [pytest.param(asyncio.Runner, id="asyncio"), pytest.param(_uvloop, id="uvloop")])
+def test_a_closed_transport_leaves_nothing_open_though_the_server_never_closes_tls(
+    runner: Callable[[], asyncio.Runner], authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_open: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: left_open.append(told.exc_value))
+    context = authority.server_context(tmp_path, hosts=LOOPBACK)
+    with socket.create_server(("127.0.0.1", 0)) as listening, runner() as loop:
+        accepting = threading.Thread(target=_begins_an_answer, args=(listening, context, done := threading.Event()))
+        accepting.start()
+
+        async def give_up_a_watch() -> None:
+            server = f"https://127.0.0.1:{listening.getsockname()[1]}"
+            async with (
+                transport_to(server, tls=Tls(authorities=authority.pem)) as transport,
+                transport.stream(GET) as stream,
+            ):
+                assert await anext(stream.chunks()) == b"one"
+
+        loop.run(give_up_a_watch())
+    gc.collect()
+    done.set()
+    accepting.join()
+    assert left_open == []
+
+
+def _begins_an_answer(listening: socket.socket, context: ssl.SSLContext, done: threading.Event) -> None:
+    opened, _ = listening.accept()
+    with context.wrap_socket(opened, server_side=True) as speaking:
+        speaking.recv(10_000)
+        speaking.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+        done.wait(30)

@@ -9,8 +9,12 @@ connections are probed, and data that stays unacknowledged breaks them, within a
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
+from weakref import WeakSet
 
 import aiohttp
 
@@ -20,6 +24,7 @@ from shoal.kube.http.proxies import Proxy
 from shoal.kube.http.socks import SocksConnector
 
 USER_AGENT = f"shoal/{shoal.__version__}"
+_CLOSES_WITHIN = 2.0
 
 
 class Pools:
@@ -35,13 +40,19 @@ class Pools:
         timeout: aiohttp.ClientTimeout,
     ) -> None:
         """``socket_path`` is the Unix socket to use in place of TCP."""
+        self._sockets: WeakSet[socket.socket] = WeakSet()
+
+        def opened(address: tuple[Any, ...]) -> socket.socket:
+            made = watched_socket(address)
+            self._sockets.add(made)
+            return made
 
         def connector(limit: int) -> aiohttp.BaseConnector:
             if socket_path is not None:
                 return aiohttp.UnixConnector(socket_path, limit=limit, keepalive_timeout=keepalive)
             if proxy is not None and proxy.is_socks:
                 return SocksConnector(proxy, limit=limit, keepalive_timeout=keepalive)
-            return aiohttp.TCPConnector(limit=limit, keepalive_timeout=keepalive, socket_factory=watched_socket)
+            return aiohttp.TCPConnector(limit=limit, keepalive_timeout=keepalive, socket_factory=opened)
 
         def session(connector: aiohttp.BaseConnector, **options: Any) -> aiohttp.ClientSession:
             # Nothing secret may be a session's default header: aiohttp sends those to a proxy as well.
@@ -62,6 +73,18 @@ class Pools:
         """Closes every connection."""
         for session in (self.upgrades, self.streams, self.requests):
             await session.close()
+        await _hang_up(self._sockets)
+
+
+async def _hang_up(sockets: Iterable[socket.socket]) -> None:
+    """Ends connections that were given up earlier and still wait for the peer's part of closing TLS."""
+    for one in (remaining := [one for one in sockets if one.fileno() >= 0]):
+        with suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_CLOSES_WITHIN):
+            while any(one.fileno() >= 0 for one in remaining):  # noqa: ASYNC110 - the loop closes them, silently
+                await asyncio.sleep(0)
 
 
 async def raise_refusal(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
