@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from shoal.cluster.kubernetes import Binaries
+from tests.support.clusters.both_engines import kube_options
 from tests.support.clusters.real import kubectl_for
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import is_alive, wait_until
@@ -21,8 +23,7 @@ KUBERNETES = ["etcd", "kube-apiserver", "kube-controller-manager"]
 
 @pytest.fixture
 def shoal(binaries: Binaries, tmp_path: Path) -> Iterator[Shoal]:
-    folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
-    shoal = Shoal(tmp_path / "data", "--engine=kube", *(f"--kube-binaries={folder}" for folder in folders))
+    shoal = Shoal(tmp_path / "data", *kube_options(binaries))
     yield shoal
     shoal("down")
 
@@ -42,25 +43,20 @@ def test_pods_run_on_simulated_nodes(shoal: Shoal, tmp_path: Path) -> None:
         assert not any(is_alive(pid) for pid in children)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "kube-apiserver",
-        "kubernetes",
-        "etcd",
-        "kube-controller-manager",
-    ],
-)
-def test_a_part_that_dies_is_started_again_and_status_says_so(shoal: Shoal, name: str) -> None:
-    with shoal.foreground():
-        os.kill(shoal.part(name)["pid"], signal.SIGKILL)
-        wait_until(lambda: shoal.part(name)["restarts"] == 1, f"{name} to be started again")
-        wait_until(lambda: shoal("status").returncode == 0, "Shoal to be ready again")
-
-
-def test_killed_its_parts_end(shoal: Shoal) -> None:
-    with shoal.foreground() as (process, _):
+def test_parts_that_die_are_started_again_and_status_says_so_and_none_outlives_the_supervisor(shoal: Shoal) -> None:
+    with shoal.foreground() as (process, line):
+        assert line.startswith("Shoal is ready")
+        for name in ("kube-apiserver", "kubernetes", "etcd", "kube-controller-manager"):
+            before = shoal.part(name)
+            os.kill(before["pid"], signal.SIGKILL)
+            is_back = partial(has_restarted, shoal, name, before["restarts"] + 1)
+            wait_until(is_back, f"{name} to be started again")
+            wait_until(lambda: shoal("status").returncode == 0, "Shoal to be ready again")
         children = shoal.pids()
         process.kill()
         process.wait()
         wait_until(lambda: not any(is_alive(pid) for pid in children), "all parts to end", within=10)
+
+
+def has_restarted(shoal: Shoal, name: str, restarts: int) -> bool:
+    return bool(shoal.part(name)["restarts"] == restarts)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cluster.kubernetes import Binaries, RealKubernetes
-from tests.conformance.real import real_server
+from tests.clients.reference import reference_server
 from tests.support.clusters.real import NOT_BUILT
 from tests.support.programs import kube_binaries, kubectl_minors
 
@@ -18,7 +18,7 @@ OTHER = ".".join(kubectl_minors.version().split(".")[:2])
 @pytest.fixture(scope="session")
 def reference(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealKubernetes]:
     """A real API server without controllers: what the embedded one is compared with."""
-    with real_server(binaries, tmp_path_factory.mktemp("reference")) as server:
+    with reference_server(binaries, tmp_path_factory.mktemp("reference")) as server:
         yield server
 
 

@@ -19,12 +19,13 @@ from tests.clients.transcript import Script, normalised
             "web   ClusterIP   10.96.1.2   <none>   80/TCP   3s\n",
             "web   ClusterIP   10.96.100.200   <none>   80/TCP   1m5s\n",
         ),
+        ("a   2y320d (x3 over 2y320d)   Warning\n", "a   1d (x3 over 3d2h)   Warning\n"),
         (
             "* spec.b: Required value\n* spec.a: Required value\n",
             "* spec.a: Required value\n* spec.b: Required value\n",
         ),
     ],
-    ids=["uid", "time", "version", "address and age", "order of problems"],
+    ids=["uid", "time", "version", "address and age", "age in years", "order of problems"],
 )
 def test_what_differs_by_run_is_named(left: str, right: str) -> None:
     assert normalised(left) == normalised(right)

@@ -176,7 +176,7 @@ _RULES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(/tmp/|\S*/)(kubectl|LIVE|MERGED)[\w.-]*-\d+", r"\2-<random>"),
     (r"\b(LIVE|MERGED)-\d+", r"\1-<random>"),
     (r'("?continue"?: *")[^"]+', r"\1<continue>"),
-    (r"(?m)(?<=\s)(\d+[smhd])+( \(x\d+ over (\d+[smhd])+\))?(?=\s|$)", "<age>"),
+    (r"(?m)(?<=\s)(\d+[smhdy])+( \(x\d+ over (\d+[smhdy])+\))?(?=\s|$)", "<age>"),
     (r"(?m)^(stderr: )?I\d{4} [\d:.]+ .*\n", r"\1"),  # the client's own log, of a race with its own deadline
     (r"(?m)(^\* .*\n)+", _sorted_problems),
     (r'(patch: Invalid value: )"\{.*\}(?=": json: )', r'\1"{...}'),

@@ -21,6 +21,7 @@ from shoal.cluster.kubernetes import Binaries
 from shoal.kube import Client
 from tests.e2e.invariants import everything, versions, wrong
 from tests.e2e.load import Load
+from tests.support.clusters.both_engines import kube_options
 from tests.support.clusters.client import client_to
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import is_alive, wait_until
@@ -171,8 +172,7 @@ def test_a_start_may_follow_a_kill_at_any_moment(with_local_node: Shoal) -> None
 @pytest.mark.kube
 @pytest.mark.timeout(200)
 async def test_the_same_holds_on_a_real_kubernetes(binaries: Binaries, tmp_path: Path) -> None:
-    folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
-    shoal = Shoal(tmp_path / "data", "--engine=kube", "--sim=4x8", *(f"--kube-binaries={folder}" for folder in folders))
+    shoal = Shoal(tmp_path / "data", "--sim=4x8", *kube_options(binaries))
     with shoal.foreground() as (_, line):
         assert line.startswith("Shoal is ready")
         async with client_to(shoal.kubeconfig) as client:

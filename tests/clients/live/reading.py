@@ -15,6 +15,7 @@ _RULES = (
     # Who plays the kubelet.
     (r"(?s)\nLease:.*?\nConditions:", "\nConditions:"),
     (r"(?m)^ +node\.alpha\.kubernetes\.io/ttl: 0\n", ""),
+    (r"(?m)^( +shoal\.dev/agent-socket: ).+", r"\1<path>"),
     (r"(?m)^( +(?:Container|Image) ID:  ).+", r"\1<id>"),
     # The plain scheduler neither evicts nor knows of claims to devices.
     (r" no new claims to deallocate, preemption: .* for scheduling\.", ""),
@@ -42,13 +43,18 @@ _RULES = (
     (r"(?m)^(  (?:Normal|Warning)  \S+  <age>  )\S+(  )", r"\1<component>\2"),
 )
 _COMPILED = tuple((re.compile(pattern), by) for pattern, by in _RULES)
-_IN_ANY_ORDER = re.compile(r"(?m)(?:^(?:  |<age>  )(?:Normal|Warning)  .*\n)+|(?:^cannot delete .*\n)+")
+_IN_ANY_ORDER = re.compile(
+    r"(?m)(?:^(?:  |<age>  )(?:Normal|Warning)  .*\n)+|(?:^cannot delete .*\n)+|(?:^  [A-Z]\w+  (?:True|False)  \w+\n)+"
+)
 _WARNINGS = re.compile(r"(?m)(?<=^stderr: Warning: ).*; .*$")
 """kubectl tells them in the order of a Go map."""
 
 
 def settled(transcript: str) -> str:
-    """A transcript with a name for everything that chance decides, and equal events and reasons once, in one order."""
+    """A transcript with a name for everything that chance decides.
+
+    Equal events, reasons and conditions stand there once, in one order.
+    """
     for pattern, by in _COMPILED:
         transcript = pattern.sub(by, transcript)
     transcript = _WARNINGS.sub(lambda found: "; ".join(sorted(found.group(0).split("; "))), transcript)

@@ -6,11 +6,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from shoal.cluster.kubernetes import Binaries
+from tests.support.clusters.both_engines import ON_KUBE, engine_options
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.gangs.stage import Stage, a_stage
 
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 on_both_engines = pytest.mark.parametrize("shoal", ["embedded", ON_KUBE], indirect=True)
 """For a whole module: its tests run on the embedded server, and on a real one."""
 COMPONENTS = "--only=api,controllers,gangs,nodes"
@@ -19,11 +18,7 @@ COMPONENTS = "--only=api,controllers,gangs,nodes"
 @pytest.fixture(scope="module")
 def shoal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shoal]:
     """Shared by the tests of a module."""
-    engine = []
-    if getattr(request, "param", "embedded") == "kube":
-        binaries: Binaries = request.getfixturevalue("binaries")
-        folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
-        engine = ["--engine=kube", *(f"--kube-binaries={folder}" for folder in folders)]
+    engine = engine_options(getattr(request, "param", "embedded"), request)
     shoal = Shoal(tmp_path_factory.mktemp("gangs") / "data", COMPONENTS, *engine)
     with shoal.foreground() as (process, line):
         assert line.startswith("Shoal is ready"), f"shoal up ended ({process.wait()}): {line}"

@@ -14,7 +14,6 @@ from typing import Any
 
 import yaml
 
-from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.terminal import Terminal
 from tests.support.clusters.shoal_up import SHOAL, Shoal
 from tests.support.waiting import wait_until
@@ -108,9 +107,7 @@ class Platform:
 @contextmanager
 def a_platform(
     folder: Path,
-    engine: str,
-    binaries: Binaries | None,
-    more: Sequence[str] = (),
+    engine: Sequence[str],
     *,
     manifests: Path = MANIFESTS,
     namespace: str = NAMESPACE,
@@ -118,10 +115,7 @@ def a_platform(
     components: str = COMPONENTS,
 ) -> Iterator[Platform]:
     """A running cluster with nodes and all but gangs, or with other components."""
-    options = [f"--engine={engine}", f"--only={components}", "--sim=2x8:H100", *more]
-    if binaries is not None:
-        options += [f"--kube-binaries={path.parent}" for path in (binaries.etcd, binaries.kube_apiserver)]
-    shoal = Shoal(folder / "data", *options)
+    shoal = Shoal(folder / "data", f"--only={components}", "--sim=2x8:H100", *engine)
     with ExitStack() as stack:
         _, line = stack.enter_context(shoal.foreground())
         assert line.startswith("Shoal is ready")

@@ -17,22 +17,18 @@ from shoal.api.grove import POD_CLIQUE_SETS, PodCliqueSet
 from shoal.kube import ApiError, Client, Retry
 from shoal.kube.admission.configuration import MUTATING_CONFIGURATIONS, VALIDATING_CONFIGURATIONS
 from tests.gangs.builders import a_bare_set
+from tests.support.clusters.both_engines import ON_KUBE, engine_options
 from tests.support.clusters.client import client_to, transport_to, until
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import eventually
 
 SETS = POD_CLIQUE_SETS.documents()
 WEBHOOK_TIMEOUT = 10.0
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 
 
 @pytest.fixture(params=["embedded", ON_KUBE])
 def shoal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shoal]:
-    options = []
-    if request.param == "kube":
-        binaries = request.getfixturevalue("binaries")
-        options = [f"--kube-binaries={path.parent}" for path in (binaries.etcd, binaries.kube_apiserver)]
-    shoal = Shoal(tmp_path / "data", f"--engine={request.param}", *options)
+    shoal = Shoal(tmp_path / "data", *engine_options(request.param, request))
     yield shoal
     shoal("down")
 
@@ -124,59 +120,49 @@ async def addresses(client: Client) -> dict[str, str]:
     return {webhook["name"]: webhook["clientConfig"].get("url", "") for webhook in found}
 
 
-async def test_a_part_that_is_left_out_refuses_nothing_and_comes_back(shoal: Shoal) -> None:
+async def test_webhooks_go_with_the_part_that_answers_them_and_come_back_at_another_port(shoal: Shoal) -> None:
     with shoal.foreground("--sim=1x0"):
         async with client_to(shoal.kubeconfig) as client:
-            assert len(await addresses(client)) == 3
+            before = await addresses(client)
         shoal("down")
+    port = int((shoal.data_dir / "agents" / "webhooks.port").read_text())
+    assert len(before) == 3
+    assert all(f":{port}/" in url for url in before.values())
+
+    # A part that is left out refuses nothing.
     with shoal.foreground("--only=api"):
         async with impatient(shoal.kubeconfig) as client:
             assert await addresses(client) == {}
             made = await client.create(SETS, a_bare_set("early"), "default")
             assert "terminationDelay" not in made.content["spec"]["template"]
         shoal("down")
-    with shoal.foreground("--sim=1x0"):
-        async with client_to(shoal.kubeconfig) as client:
-            assert len(await addresses(client)) == 3
 
-            async def is_running() -> bool:
-                pods = (await client.list(PODS, "default", label_selector="grove.io/podgang=early-0")).items
-                return len(pods) == 2 and all(pod.status.phase == "Running" for pod in pods)
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections to it may still be ending
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        with shoal.foreground("--sim=1x0"):
+            async with client_to(shoal.kubeconfig) as client:
+                after = await addresses(client)
+                assert after.keys() == before.keys()
+                assert not any(f":{port}/" in url for url in after.values())
+                await until(lambda: is_running(client, "early-0"))
+                patch = {"metadata": {"labels": {"written": "again"}}}
+                assert is_whole(await client.merge_patch(POD_CLIQUE_SETS, "early", patch, "default"))
+                made = await client.create(SETS, a_bare_set("late", replicas=0), "default")
+                assert made.content["spec"]["template"]["terminationDelay"] == "4h"
+                # As if an operator outside had registered it.
+                foreign = {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}}
+                await client.merge_patch(MUTATING_CONFIGURATIONS, "podcliqueset-defaulting-webhook", foreign)
+            shoal("down")
 
-            await until(is_running)
-            patch = {"metadata": {"labels": {"written": "again"}}}
-            assert is_whole(await client.merge_patch(POD_CLIQUE_SETS, "early", patch, "default"))
-
-
-async def test_webhooks_that_run_elsewhere_are_left_alone_by_a_run_without_gangs(shoal: Shoal) -> None:
-    with shoal.foreground():
-        async with client_to(shoal.kubeconfig) as client:
-            name = "podcliqueset-defaulting-webhook"
-            patch = {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}}
-            await client.merge_patch(MUTATING_CONFIGURATIONS, name, patch)
-        shoal("down")
+    # Webhooks that run elsewhere are left alone.
     with shoal.foreground("--only=api"):
         async with client_to(shoal.kubeconfig) as client:
             assert list(await addresses(client)) == ["pcs.defaulting.webhooks.grove.io"]
         shoal("down")
 
 
-async def test_when_the_port_is_taken_the_webhooks_are_found_at_another(shoal: Shoal) -> None:
-    with shoal.foreground():
-        async with client_to(shoal.kubeconfig) as client:
-            before = await addresses(client)
-        shoal("down")
-    port = int((shoal.data_dir / "agents" / "webhooks.port").read_text())
-    assert all(f":{port}/" in url for url in before.values())
-    with socket.socket() as taken:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections to it may still be ending
-        taken.bind(("127.0.0.1", port))
-        taken.listen()
-        with shoal.foreground():
-            async with impatient(shoal.kubeconfig) as client:
-                after = await addresses(client)
-                assert after.keys() == before.keys()
-                assert not any(f":{port}/" in url for url in after.values())
-                made = await client.create(SETS, a_bare_set("late", replicas=0), "default")
-                assert made.content["spec"]["template"]["terminationDelay"] == "4h"
-            shoal("down")
+async def is_running(client: Client, gang: str) -> bool:
+    pods = (await client.list(PODS, "default", label_selector=f"grove.io/podgang={gang}")).items
+    return len(pods) == 2 and all(pod.status.phase == "Running" for pod in pods)

@@ -13,16 +13,13 @@ from typing import Any
 import pytest
 
 from shoal.cli.deployment import manifests
-from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.operators import NAMESPACE, USER, Platform, Running, a_platform
 from tests.e2e.gangs.terminal import Terminal
 from tests.gangs.builders import a_bare_clique, a_bare_set
+from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, engine_options
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
-ON_EMBEDDED = pytest.param("embedded", marks=pytest.mark.kube)
-"""For kubectl alone."""
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 QUICK_ELECTION = """\
 apiVersion: operator.config.grove.io/v1alpha1
 kind: OperatorConfiguration
@@ -30,11 +27,10 @@ leaderElection: {enabled: true, leaseDuration: 12s, renewDeadline: 10s, retryPer
 """
 
 
-@pytest.fixture(scope="module", params=[ON_EMBEDDED, ON_KUBE])
+@pytest.fixture(scope="module", params=[ON_EMBEDDED_WITH_KUBECTL, ON_KUBE])
 def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    binaries = request.getfixturevalue("binaries") if request.param == "kube" else None
-    assert binaries is None or isinstance(binaries, Binaries)
-    with a_platform(tmp_path_factory.mktemp("operator"), request.param, binaries) as platform:
+    engine = engine_options(request.param, request)
+    with a_platform(tmp_path_factory.mktemp("operator"), engine) as platform:
         yield platform
 
 

@@ -11,23 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.terminal import Terminal
 from tests.gangs.manifests import TEST_DEFAULT, TEST_KAI
+from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, engine_options
 from tests.support.clusters.shoal_up import Shoal
 
-ON_EMBEDDED = pytest.param("embedded", marks=pytest.mark.kube)
-"""For kubectl alone."""
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 
-
-@pytest.fixture(scope="module", params=[ON_EMBEDDED, ON_KUBE])
+@pytest.fixture(scope="module", params=[ON_EMBEDDED_WITH_KUBECTL, ON_KUBE])
 def shoal(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shoal]:
-    options = [f"--engine={request.param}", "--sim=4x8:H100"]
-    if request.param == "kube":
-        binaries: Binaries = request.getfixturevalue("binaries")
-        options += [f"--kube-binaries={path.parent}" for path in (binaries.etcd, binaries.kube_apiserver)]
-    shoal = Shoal(tmp_path_factory.mktemp("requirement") / "data", *options)
+    options = engine_options(request.param, request)
+    shoal = Shoal(tmp_path_factory.mktemp("requirement") / "data", "--sim=4x8:H100", *options)
     with shoal.foreground() as (_, line):
         assert line.startswith("Shoal is ready")
         yield shoal

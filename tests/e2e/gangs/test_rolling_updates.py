@@ -160,16 +160,18 @@ async def test_pods_that_wait_for_room_are_replaced_at_once_and_hold_up_nobody(s
     waiting = await stage.until_waiting("web", 3)
 
     async def is_told() -> bool:
-        return (await stage.clique("web-0-worker")).status.ready_replicas == 3
+        cliques = [await stage.clique(f"web-{index}-worker") for index in (0, 1)]
+        return 3 in [clique.status.ready_replicas for clique in cliques]
 
-    await stage.until(is_told, "the first replica to run")
+    await stage.until(is_told, "one replica to run")
     await stage.roll("web", "new")
 
     async def is_over() -> bool:
         pods = await stage.all_pods("web")
         progress = (await stage.set("web")).status.update_progress
         is_ended = progress is not None and progress.update_ended_at is not None
-        return is_ended and images(pods) == ["new"] * 6 and sum(map(is_ready, pods)) == 3
+        is_new = images(pods) == ["new"] * 6 and sum(map(is_ready, pods)) == 3
+        return is_ended and is_new and stage.history.shows(pods)
 
     await stage.until(is_over, "both replicas to be of the new template")
     leaving = stage.history.first(lambda pod: pod.metadata.is_deleting)

@@ -27,6 +27,7 @@ from shoal.kube.certificates import KeyPair, load_into
 from tests.e2e.local_node.conftest import LocalNode, a_local_node
 from tests.e2e.local_node.rows import Row, play, rows_of
 from tests.e2e.local_node.scenes import PORT, Scene, a_pod_of, a_pod_spec, a_service, an_answering_pod, an_idle_pod
+from tests.support.clusters.both_engines import kube_options
 from tests.support.programs.kubectl import Kubectl
 from tests.support.programs.ordinary_user import is_root
 from tests.support.waiting import wait_until
@@ -58,9 +59,7 @@ print(json.dumps(answers))
 
 @pytest.fixture(scope="module")
 def local_node(binaries: Binaries) -> Iterator[LocalNode]:
-    folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
-    options = ["--engine=kube", "--sim=1x1", *(f"--kube-binaries={folder}" for folder in folders)]
-    with a_local_node("root" if is_root() else "user", *options) as node:
+    with a_local_node("root" if is_root() else "user", "--sim=1x1", *kube_options(binaries)) as node:
         node.kubectl("cordon", "sim-0-0")  # it would take pods that are to run
         yield node
 

@@ -15,29 +15,24 @@ import pytest
 import yaml
 
 from shoal.api import kai_names as names
-from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.operators import ROOT, Platform, Running, a_platform, free_port
 from tests.e2e.scheduler.builders import a_kai_pod
 from tests.support.builders.queues import queue_manifest
+from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, engine_options
 from tests.support.waiting import wait_until
 
 FILE = ROOT / "deploy" / "scheduler.yaml"
 OBJECTS = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(FILE.read_text())}
 NAMESPACE = ACCOUNT = "kai-scheduler"
-ON_EMBEDDED = pytest.param("embedded", marks=pytest.mark.kube)
-"""For kubectl alone."""
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 
 
-@pytest.fixture(scope="module", params=[ON_EMBEDDED, ON_KUBE])
+@pytest.fixture(scope="module", params=[ON_EMBEDDED_WITH_KUBECTL, ON_KUBE])
 def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """A cluster with nodes and no scheduler, as the file finds it; its GPUs have the RuntimeClass that pods get."""
-    binaries = request.getfixturevalue("binaries") if request.param == "kube" else None
-    assert binaries is None or isinstance(binaries, Binaries)
+    engine = engine_options(request.param, request)
     with a_platform(
         tmp_path_factory.mktemp("deployed"),
-        request.param,
-        binaries,
+        engine,
         manifests=FILE,
         namespace=NAMESPACE,
         account=ACCOUNT,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.terminal import Terminal
+from tests.support.clusters.both_engines import engine_options
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.programs.command import SHOAL
 from tests.support.waiting import wait_until
@@ -45,11 +45,7 @@ spec:
 
 @pytest.fixture(params=["embedded", "kube"])
 def engine(request: pytest.FixtureRequest) -> list[str]:
-    if request.param == "embedded":
-        return ["--engine=embedded"]
-    binaries: Binaries = request.getfixturevalue("binaries")
-    folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
-    return ["--engine=kube", *(f"--kube-binaries={folder}" for folder in folders)]
+    return engine_options(request.param, request)
 
 
 @pytest.fixture

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from shoal.cluster.kubernetes import AdminApi, Binaries
+from shoal.cluster.kubernetes import AdminApi
 from shoal.training.runtimes import built_in_runtimes
 from tests.e2e.local_node.conftest import LocalNode
+from tests.support.clusters.both_engines import engine_options
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.programs.training_programs import EXAMPLE, Part, Unavailable, install, is_required
 
@@ -79,12 +80,7 @@ def simulated(
     folder: Path, request: pytest.FixtureRequest, *options: str, engine: str = "embedded", nodes: str = "2x8:H100"
 ) -> Iterator[Shoal]:
     """A whole Shoal with simulated nodes, on either engine."""
-    chosen = [f"--engine={engine}", f"--sim={nodes}", *options]
-    if engine == "kube":
-        binaries: Binaries = request.getfixturevalue("binaries")
-        folders = {path.parent for path in (binaries.etcd, binaries.kube_apiserver)}
-        chosen += [f"--kube-binaries={one}" for one in folders]
-    shoal = Shoal(folder / "data", *chosen)
+    shoal = Shoal(folder / "data", f"--sim={nodes}", *engine_options(engine, request), *options)
     with shoal.foreground() as (process, line):
         assert line.startswith("Shoal is ready"), f"shoal up ended ({process.wait()}): {line}"
         yield shoal

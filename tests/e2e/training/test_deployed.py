@@ -10,28 +10,23 @@ from typing import Any
 
 import pytest
 
-from shoal.cluster.kubernetes import Binaries
 from tests.e2e.gangs.operators import NO_PORTS, ROOT, Platform, Running, a_platform, free_port
+from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, engine_options
 from tests.support.clusters.shoal_up import SHOAL
 from tests.support.programs.command import run_to_end
 from tests.support.waiting import wait_until
 
 FILE = ROOT / "deploy" / "training.yaml"
 NAMESPACE, ACCOUNT = "kubeflow-system", "kubeflow-trainer-controller-manager"
-ON_EMBEDDED = pytest.param("embedded", marks=pytest.mark.kube)
-"""For kubectl alone."""
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 
 
-@pytest.fixture(scope="module", params=[ON_EMBEDDED, ON_KUBE])
+@pytest.fixture(scope="module", params=[ON_EMBEDDED_WITH_KUBECTL, ON_KUBE])
 def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """A cluster with nodes and no training, as the file finds it."""
-    binaries = request.getfixturevalue("binaries") if request.param == "kube" else None
-    assert binaries is None or isinstance(binaries, Binaries)
+    engine = engine_options(request.param, request)
     with a_platform(
         tmp_path_factory.mktemp("deployed"),
-        request.param,
-        binaries,
+        engine,
         manifests=FILE,
         namespace=NAMESPACE,
         account=ACCOUNT,

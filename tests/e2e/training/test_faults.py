@@ -11,13 +11,13 @@ import pytest
 from shoal.cluster.kubernetes import Refused, Unreachable
 from tests.e2e.training.conftest import FAILS_FAST, add_runtime_that_fails_fast, condition, simulated
 from tests.e2e.training.stage import WITHIN, Object, Stage, last_error
+from tests.support.clusters.both_engines import ON_KUBE
 from tests.support.clusters.real import namespace_for
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 MERGE = "application/merge-patch+json"
 
 

@@ -12,13 +12,13 @@ import yaml
 
 from tests.e2e.training.conftest import add_runtime, simulated
 from tests.e2e.training.stage import WITHIN, Stage
+from tests.support.clusters.both_engines import ON_KUBE
 from tests.support.clusters.real import namespace_for
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 GROUPS = {
     "volcano": "/apis/scheduling.volcano.sh/v1beta1/namespaces/{}/podgroups",
     "koord-scheduler": "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/{}/podgroups",

@@ -21,6 +21,7 @@ from tests.e2e.training.conftest import (
     simulated,
     use_images,
 )
+from tests.support.clusters.both_engines import ON_KUBE
 from tests.support.clusters.real import namespace_for
 from tests.support.programs.ordinary_user import is_root
 from tests.support.programs.training_programs import Part
@@ -28,7 +29,6 @@ from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.training, pytest.mark.timeout(600)]
 
-ON_KUBE = pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.slow])
 ON_THIS_MACHINE = pytest.param("this machine", marks=[pytest.mark.kube, pytest.mark.slow])
 SHIPPED = {"torch-distributed", "jax-distributed", "xgboost-distributed", "deepspeed-distributed", "mlx-distributed"}
 

@@ -16,14 +16,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("tests/conformance", "tests/differential", "tests/clients")
+FOLDERS = ("tests/conformance", "tests/differential", "tests/clients", "tests/clients/live")
 _STARTS_A_SERVER = "src/shoal/cluster/kubernetes"
 _PINS = ("tests/support/programs/go", "requirements/kubectl.txt")
+_PLAYED_BY = {"tests/clients/live": ("tests/clients/transcript.py",)}
+"""What plays the scripts of a folder and stands elsewhere."""
 _OF_OTHERS = frozenset(
     {
         *("accepted.py", "fuzz", "test_embedded.py", "test_normal.py"),
         *("companions.py", "live", "test_controllers.py", "test_helm.py"),
         *("test_kubectl.py", "test_python_client.py", "test_transcript.py"),
+        *("test_reading.py", "test_simulated_nodes.py"),
     }
 )
 """What stands beside the recordings and is no part of how they come about."""
@@ -47,7 +50,7 @@ def is_confirmed(root: Path, folder: str) -> bool:
 def fingerprint(root: Path, folder: str) -> str:
     """A digest of all that a comparison with the real cluster depends on."""
     digest = hashlib.sha256()
-    for place in (folder, _STARTS_A_SERVER, *_PINS):
+    for place in (folder, _STARTS_A_SERVER, *_PINS, *_PLAYED_BY.get(folder, ())):
         for path in sorted((root / place).rglob("*")) or [root / place]:
             name = str(path.relative_to(root / place))
             is_left_out = "__pycache__" in name or name.split("/", maxsplit=1)[0] in _OF_OTHERS or name == _CONFIRMED

@@ -14,6 +14,7 @@ from shoal.kube import Manager
 from tests.cluster.node.conftest import Simulation, conditions
 from tests.support.clusters.client import until
 from tests.support.clusters.in_process import writes_of
+from tests.support.waiting.at_rest import at_rest
 
 NODE = "sim-0-0"
 
@@ -45,11 +46,11 @@ async def _states(simulation: Simulation, name: str) -> list[dict[str, Any]]:
 
 async def test_a_pod_without_delays_is_ready_after_one_write(simulation: Simulation) -> None:
     async with one_node(simulation) as manager:
-        await asyncio.sleep(0.1)
+        await at_rest(manager)
         before = writes_of(manager)
         await simulation.add_pod("web", node=NODE)
         pod = await simulation.phase("web", "Running")
-        await asyncio.sleep(0.1)
+        await at_rest(manager)
         assert writes_of(manager) - before == 1
     status = pod["status"]
     kinds = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
