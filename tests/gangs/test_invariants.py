@@ -112,7 +112,7 @@ a_day = st.lists(st.tuples(actions, pauses), min_size=3, max_size=12)
 """What one user does, and how long after each action it waits."""
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 """An example is a story of seconds, and short enough to be read as it is."""
-few, many = settings(max_examples=4, phases=UNSHRUNK), settings(max_examples=30, phases=UNSHRUNK)
+few, many = settings(max_examples=4, phases=UNSHRUNK), settings(max_examples=15, phases=UNSHRUNK)
 with_room = given(days=st.tuples(a_day, a_day, a_day), update=st.sampled_from(["RollingRecreate", "OnDelete"]))
 without_room = given(days=st.tuples(a_day, a_day), cpu=st.integers(1, 6))
 

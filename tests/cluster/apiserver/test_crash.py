@@ -31,7 +31,7 @@ import yaml
 
 from tests.support.programs.command import environment
 
-KILLS = 200
+KILLS = 100
 LANES = 2
 WRITERS = 6
 NAMES = 5

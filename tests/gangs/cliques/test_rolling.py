@@ -87,6 +87,20 @@ def test_an_update_of_a_clique_that_was_scaled_in_meanwhile_ends() -> None:
     assert step([new("a")], chosen("d", "c", "b"), replicas=1).is_done
 
 
+@pytest.mark.parametrize(
+    ("pods", "replicas"),
+    [
+        pytest.param([old("b")], 1, id="to what there was beside the chosen one"),
+        pytest.param([new("a"), old("b")], 2, id="and a new pod went"),
+    ],
+)
+def test_an_update_does_not_wait_for_a_replacement_that_scaling_in_made_needless(
+    pods: list[Pod], replicas: int
+) -> None:
+    found = step(pods, chosen("y", "z"), minimum=1, replicas=replicas)
+    assert [pod.metadata.name for pod in found.delete] == ["b"]
+
+
 def test_a_clique_smaller_than_its_minimum_is_updated_all_the_same() -> None:
     assert step([old("a")], minimum=3, replicas=1).delete
 

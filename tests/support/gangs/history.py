@@ -115,6 +115,8 @@ class _Replay:
         self._gangs: dict[str, PodGang] = {}
         self._gone: dict[str, tuple[int, PodGang]] = {}
         self._sizes: dict[str, _Size] = {}
+        self._completed: dict[str, int] = {}
+        """When each gang, by the uid of the PodGang, was last seen to name all the pods that it needs."""
         self._started: defaultdict[str, set[str]] = defaultdict(set)
         """The gangs that were complete once, by the uid of the PodGang: the pods in it that may be scheduled."""
         self._scheduled: dict[str, int] = {}
@@ -147,6 +149,9 @@ class _Replay:
             yield from self._resized(self._groups.get(name), found)
             _keep(self._groups, found, is_gone)
         else:
+            known_gang = self._gangs.get(name)
+            if known_gang is not None and not list(self._incomplete(known_gang, "")):
+                self._completed[known_gang.metadata.uid] = moment.version
             _keep(self._gangs, found, is_gone)
             if is_gone:
                 self._gone[name] = (moment.version, found)
@@ -180,12 +185,16 @@ class _Replay:
             yield f"the gate of pod {name} was lifted before PodGang {gang.metadata.name} named it"
         if not is_true(gang.status.conditions, INITIALIZED):
             yield f"the gate of pod {name} was lifted before PodGang {gang.metadata.name} was initialised"
-        if not self._has_started(gang):
+        if not self._has_started(gang) and not self._was_just_complete(gang):
             yield from self._incomplete(gang, name)
         base = self._gang(after.metadata.labels.get(names.BASE_GANG_LABEL, ""))
         if names.BASE_GANG_LABEL in after.metadata.labels:
             yield from self._base_unscheduled(base, name)
         self._started[gang.metadata.uid].add(after.metadata.uid)
+
+    def _was_just_complete(self, gang: PodGang) -> bool:
+        completed = self._completed.get(gang.metadata.uid)
+        return completed is not None and self._version - completed <= A_MOMENT_AGO
 
     def _incomplete(self, gang: PodGang, pod: str) -> Iterator[str]:
         for group in gang.spec.pod_groups:

@@ -76,6 +76,7 @@ LIFTED = pod_step("p", number=0, gated=False)
         ),
         pytest.param([*FULL, a_gang("p", "q"), LIFTED], id="lifted when all are named"),
         pytest.param([*FULL, a_gang("p", "q"), gone(a_gang("p", "q")), LIFTED], id="its gang went a moment ago"),
+        pytest.param([*FULL, a_gang("p", "q"), a_gang("p"), LIFTED], id="another was lost a moment ago"),
     ],
 )
 def test_what_may_happen_is_let_pass(steps: list[Step]) -> None:
@@ -103,6 +104,11 @@ def test_what_may_happen_is_let_pass(steps: list[Step]) -> None:
         pytest.param([*FULL, LIFTED], "lifted without a PodGang", id="no gang"),
         pytest.param([*FULL, a_gang("q", "r"), LIFTED], "before PodGang g named it", id="not named"),
         pytest.param([*FULL, a_gang("p"), LIFTED], "when c had 1 of 2", id="not all are named"),
+        pytest.param(
+            [*FULL, a_gang("p", "q"), a_gang("p"), *[a_clique()] * A_MOMENT_AGO, LIFTED],
+            "when c had 1 of 2",
+            id="another was lost long ago",
+        ),
         pytest.param(
             [*FULL, a_gang("p", "q", initialized=False), LIFTED], "was initialised", id="the gang is not complete"
         ),

@@ -85,7 +85,9 @@ def next_step(pods: Sequence[Pod], *, target: str, minimum: int, replicas: int, 
         if again := [pod for pod in serving if pod.metadata.name == selected.current]:
             # It was chosen and written down, and then something kept us from deleting it.
             return Step(delete=(*useless, *again), selected=selected)
-        if ready - len(serving) < min(len(selected.completed) + 1, replicas):
+        # Scaling in may have made a replacement needless: then all pods are there, and none is on its way to be ready.
+        is_coming = len(staying) != replicas or ready < len(staying) - len(useless)
+        if is_coming and ready - len(serving) < min(len(selected.completed) + 1, replicas):
             return Step(delete=useless, selected=selected)
     if not serving:
         return Step(delete=useless, selected=selected, is_done=not useless)

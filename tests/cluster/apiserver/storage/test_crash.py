@@ -19,7 +19,7 @@ import pytest
 from shoal.cluster.apiserver.storage import Record, Store
 from tests.cluster.apiserver.storage.crash_writer import WRITERS
 
-KILLS = 200
+KILLS = 100
 WRITER = Path(__file__).with_name("crash_writer.py")
 
 
