@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from shoal.api.core import EVENTS, PODS
+from shoal.cluster.node.simulated.nodes import LEASE_NAMESPACE
 from shoal.kube import Manager
+from shoal.kube.leases import LEASES
 from tests.cluster.node.conftest import Simulation, conditions
 from tests.support.clusters.client import until
 from tests.support.clusters.in_process import writes_of
@@ -23,13 +25,10 @@ NODE = "sim-0-0"
 async def one_node(simulation: Simulation) -> AsyncIterator[Manager]:
     """The agent with one node; its first writes are made."""
     async with simulation.running("1x8:H100") as manager:
-        await simulation.node(NODE, lambda node: True)
-        await until(lambda: _lease_is_there(manager))
+        await simulation.node(NODE, lambda node: conditions(node).get("Ready") == "True")
+        await until(lambda: simulation.cluster.read(LEASES, "shoal-simulated", LEASE_NAMESPACE))
+        await at_rest(manager)
         yield manager
-
-
-async def _lease_is_there(manager: Manager) -> bool:
-    return writes_of(manager) >= 1
 
 
 async def _states(simulation: Simulation, name: str) -> list[dict[str, Any]]:
@@ -46,7 +45,6 @@ async def _states(simulation: Simulation, name: str) -> list[dict[str, Any]]:
 
 async def test_a_pod_without_delays_is_ready_after_one_write(simulation: Simulation) -> None:
     async with one_node(simulation) as manager:
-        await at_rest(manager)
         before = writes_of(manager)
         await simulation.add_pod("web", node=NODE)
         pod = await simulation.phase("web", "Running")
