@@ -22,8 +22,7 @@ from tests.support.suites.recording import Recorder
 
 ROOT = Path(__file__).parents[3]
 COMMAND = "src/shoal/__main__.py"
-WORKERS = (os.cpu_count() or 1) + 1
-"""One more than there are cores: many tests wait for programs most of the time."""
+CORES = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,8 @@ class Suite:
     """Which tests, in pytest's words."""
     can_hold: Callable[[Tree, str], bool]
     """Whether a file may have such tests."""
-    in_parallel: bool = True
+    more_workers: int | None = 1
+    """So many more processes than cores, since tests wait for programs part of the time; None for one alone."""
 
 
 def _any(_tree: Tree, _file: str) -> bool:
@@ -59,8 +59,8 @@ def _needs_kube(tree: Tree, file: str) -> bool:
 
 SUITES = {
     "test": Suite("not slow and not kube and not training", _any),
-    "kube": Suite("(kube or slow) and not alone and not training", _needs_kube),
-    "alone": Suite("alone", _has_marks("alone"), in_parallel=False),
+    "kube": Suite("(kube or slow) and not alone and not training", _needs_kube, more_workers=2),
+    "alone": Suite("alone", _has_marks("alone"), more_workers=None),
     "training": Suite("training", _has_marks("training")),
 }
 
@@ -76,8 +76,8 @@ def main(arguments: Sequence[str], root: Path = ROOT) -> int:
 def _run(name: str, arguments: Sequence[str], root: Path) -> int:
     suite, passes = SUITES[name], Passes(name)
     options = ["-m", suite.marks]
-    if suite.in_parallel:
-        options += ["--numprocesses", str(WORKERS), "--dist", "loadfile"]
+    if suite.more_workers is not None:
+        options += ["--numprocesses", str(CORES + suite.more_workers), "--dist", "loadfile"]
     if arguments:
         return pytest.main([*options, *arguments])
     tree = Tree(root)
