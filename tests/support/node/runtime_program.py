@@ -17,15 +17,19 @@ from pathlib import Path
 
 import msgspec
 
+from shoal.cluster.node.process.contents.machine_files import usual_files, without_parts
+from shoal.cluster.node.process.contents.machine_root import Interpreter
 from shoal.cluster.node.process.runtime.networks import Addresses
 from shoal.cluster.node.process.runtime.node import Node, enter
 from shoal.cluster.node.process.runtime.protocol import ContainerSpec, SandboxSpec
-from shoal.cluster.node.process.runtime.syscalls import PR_SET_DUMPABLE, prctl
-from tests.support.programs.ordinary_user import USER, as_ordinary_user, is_root
+from tests.support.programs.ordinary_user import USER, as_ordinary_user, become_ordinary_user, is_root
+from tests.support.waiting import wait_until
 
 ADDRESSES = Addresses(
     node=IPv4Address("10.88.0.1"), pods=IPv4Network("10.88.0.0/16"), services=IPv4Network("10.96.0.0/12")
 )
+SHOWN = tuple(without_parts([*usual_files(one.name for one in Path("/etc").iterdir()), *Interpreter.ours().files]))
+"""What containers on the machine's files see of it."""
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -64,7 +68,13 @@ def a_folder(*, is_ordinary: bool) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder)
+        wait_until(lambda: _is_removed(folder), f"{folder} to be let go")
+
+
+def _is_removed(folder: Path) -> bool:
+    """Removes a folder, in which a container that is just being ended may still be making files."""
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
 
 
 @contextmanager
@@ -106,10 +116,7 @@ def in_a_node(folder: Path, action: Callable[[Node], object], *, is_ordinary: bo
 
     def enter_and_act() -> None:
         if is_ordinary and is_root():
-            os.setgroups([])
-            os.setresgid(USER, USER, USER)
-            os.setresuid(USER, USER, USER)
-            prctl(PR_SET_DUMPABLE, 1)
+            become_ordinary_user()
         root = folder / "root"
         root.mkdir()
         action(enter(root, ADDRESSES))
@@ -157,6 +164,7 @@ def a_container(folder: Path, *argv: str, sandbox: str = "pod-1", number: int = 
         env=[PATH],
         scratch=str(scratch),
         log=str(folder / f"{sandbox}-{number}.log"),
+        shown=list(SHOWN),
         hidden=[str(folder)],
         capabilities=[],
     )

@@ -6,11 +6,11 @@ import os
 import select
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from shoal.cluster.node.process.runtime.cgroups import Cgroup
 from shoal.cluster.node.process.runtime.commands import Finished, RunningCommand, execute
 from shoal.cluster.node.process.runtime.container import Ended, Launch, Progress, Started, StartFailed, launch
+from shoal.cluster.node.process.runtime.forks import ended_children
 from shoal.cluster.node.process.runtime.node import Node
 from shoal.cluster.node.process.runtime.protocol import ContainerSpec, ExecSpec
 from shoal.cluster.node.process.runtime.syscalls import PR_SET_CHILD_SUBREAPER, prctl
@@ -22,7 +22,7 @@ class SmallRuntime:
 
     def __init__(self, node: Node, namespaces: Sequence[int] = ()) -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-        self.node = node
+        self.node = node.with_zygote()
         self.namespaces = list(namespaces)
         self.launches: list[Launch] = []
         self.commands: list[RunningCommand] = []
@@ -122,16 +122,20 @@ class SmallRuntime:
         open_launches = [one for one in self.launches if not {Ended} & {type(two) for two in self.progress[one]}]
         open_commands = [one for one in self.commands if not self.results[one]]
         watched = [one.fileno() for one in open_launches] + [one.fileno() for one in open_commands]
-        select.select(watched, [], [], 0.002)
-        with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                for launched in self.launches:
-                    launched.reaped(*ended)
-                for command in self.commands:
-                    command.reaped(*ended)
+        select.select([*watched, self.node.launcher.fileno()], [], [], 0.002)
+        for ended in self.node.launcher.ended():
+            self._reaped(*ended)
+        for pid, status in ended_children():
+            self._reaped(pid, status)
         for launched in self.launches:
             if (progress := launched.advance()) is not None:
                 self.progress[launched].append(progress)
         for command in self.commands:
             if (result := command.advance()) is not None:
                 self.results[command].append(result)
+
+    def _reaped(self, pid: int, status: int) -> None:
+        for launched in self.launches:
+            launched.reaped(pid, status)
+        for command in self.commands:
+            command.reaped(pid, status)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from shoal.cluster.node.process.runtime.cgroup_places import LEAF, Place, candidates, own_places
-from shoal.cluster.node.process.runtime.cgroups import Cgroup, Cgroups, Reading, Setting, settings, weight
+from shoal.cluster.node.process.runtime.cgroups import Cgroup, Cgroups, Reading, Setting, join, settings, weight
 from shoal.cluster.node.process.runtime.protocol import Limits
 from tests.support.programs.ordinary_user import USER, as_ordinary_user
 
@@ -37,13 +37,18 @@ def cgroups() -> Iterator[Cgroups]:
 def run(group: Cgroup, program: str) -> subprocess.CompletedProcess[str]:
     """Runs a program of Python in a group."""
     return subprocess.run(
-        [sys.executable, "-c", program], preexec_fn=group.enter, capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-c", program],
+        preexec_fn=lambda: join(group.folders),
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
     )
 
 
 def start(group: Cgroup, *command: str) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, preexec_fn=group.enter, stdin=pipe, stdout=pipe)  # noqa: PLW1509 - no threads
+    return subprocess.Popen(command, preexec_fn=lambda: join(group.folders), stdin=pipe, stdout=pipe)  # noqa: PLW1509 - no threads
 
 
 # With the kernel
@@ -124,11 +129,11 @@ def test_a_limit_that_the_kernel_refuses_is_told_and_leaves_nothing(cgroups: Cgr
 
 RUNTIME = """
 import subprocess, sys
-from shoal.cluster.node.process.runtime.cgroups import Cgroups
+from shoal.cluster.node.process.runtime.cgroups import Cgroups, join
 from shoal.cluster.node.process.runtime.protocol import Limits
 found = Cgroups.detect()
 group = found.make("c" * 64, Limits())
-child = subprocess.Popen(["sleep", "60"], preexec_fn=group.enter)
+child = subprocess.Popen(["sleep", "60"], preexec_fn=lambda: join(group.folders))
 print(child.pid, *group.folders, flush=True)
 sys.stdin.read()
 """
@@ -154,7 +159,7 @@ def test_what_a_killed_runtime_left_is_ended_and_that_of_a_living_one_is_not_tou
 
 STARTING = """
 import os
-from shoal.cluster.node.process.runtime.cgroups import Cgroups
+from shoal.cluster.node.process.runtime.cgroups import Cgroups, join
 for _ in range(100):
     child = os.fork()
     if child == 0:
@@ -178,7 +183,7 @@ def test_a_runtime_that_starts_keeps_its_groups_though_another_removes_what_is_l
 
 NESTED = """
 import ctypes, os
-from shoal.cluster.node.process.runtime.cgroups import Cgroups
+from shoal.cluster.node.process.runtime.cgroups import Cgroups, join
 from shoal.cluster.node.process.runtime.protocol import Limits
 reader, writer = os.pipe()
 helper = os.fork()
@@ -195,7 +200,7 @@ found = Cgroups.detect()
 group = found.make("d" * 64, Limits(memory_bytes=1 << 26, cpu_cores=1, processes=9))
 child = os.fork()
 if child == 0:
-    group.enter()
+    join(group.folders)
     os._exit(7)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 group.remove()
@@ -213,7 +218,7 @@ def test_groups_can_be_made_in_a_user_namespace_with_the_ids_of_the_machine(cgro
 
 ORDINARY = """
 import os
-from shoal.cluster.node.process.runtime.cgroups import Cgroups
+from shoal.cluster.node.process.runtime.cgroups import Cgroups, join
 from shoal.cluster.node.process.runtime.protocol import Limits
 found = Cgroups.detect()
 print(*found.controllers if found else [])
@@ -221,7 +226,7 @@ if found:
     group = found.make("e" * 64, Limits(memory_bytes=1 << 26, processes=9))
     child = os.fork()
     if child == 0:
-        group.enter()
+        join(group.folders)
         os._exit(0)
     os.waitpid(child, 0)
     group.remove()
@@ -251,7 +256,7 @@ def test_an_ordinary_user_uses_what_was_handed_to_it_and_says_what_was_not() -> 
             os.chown(path, USER, USER)
         done = subprocess.run(
             as_ordinary_user(sys.executable, "-c", ORDINARY),
-            preexec_fn=given.enter,
+            preexec_fn=lambda: join(given.folders),
             capture_output=True,
             text=True,
             check=True,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -201,5 +202,23 @@ def test_a_command_finds_no_open_files_but_its_own(in_node: InNode, folder: Path
         runtime = SmallRuntime(node)
         launched = runtime.start(a_container(folder, "sleep", "1000"))
         assert runtime.execute(a_command(launched, "ls", "/proc/self/fd"), launched)[1].split() == ["0", "1", "2", "3"]
+
+    in_node(act)
+
+
+TRACED = "import ctypes, os, signal; ctypes.CDLL(None).ptrace(0, 0, 0, 0); os.kill(os.getpid(), signal.SIGWINCH)"
+
+
+def test_a_program_that_has_itself_traced_by_its_parent_is_ended_and_nothing_else(
+    in_node: InNode, folder: Path
+) -> None:
+    def act(node: Node) -> None:
+        runtime = SmallRuntime(node)
+        launched = runtime.start(a_container(folder, "sleep", "1000"))
+        command = a_command(launched, sys.executable, "-c", TRACED)
+        assert runtime.execute(command, launched) == (137, "", "")
+        assert runtime.execute(a_command(launched, "true"), launched) == (0, "", "")
+        program = runtime.start(a_container(folder, sys.executable, "-c", TRACED, number=2))
+        assert runtime.end(program) == 137
 
     in_node(act)

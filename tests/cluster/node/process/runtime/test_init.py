@@ -198,8 +198,9 @@ class TestSharedProcesses:
 
     def test_containers_of_a_pod_share_processes_until_the_pod_is_closed(self, in_node: InNode, folder: Path) -> None:
         def act(node: Node) -> None:
-            shared = SharedProcesses()
-            runtime = SmallRuntime(node, [shared.namespace])
+            runtime = SmallRuntime(node)
+            shared = SharedProcesses(runtime.node.launcher)
+            runtime.namespaces = [shared.namespace]
             first = runtime.start(a_container(folder, "sh", "-c", "(setsid sleep 1000 &); sleep 1000", number=1))
             second = runtime.start(
                 a_container(folder, "sh", "-c", "cat /proc/*/comm; read x", number=2, has_stdin=True)

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import errno
 import os
+import socket
 from pathlib import Path
+
+import pytest
 
 from shoal.cluster.node.process.runtime.node import Node, enter
 from shoal.cluster.node.process.runtime.syscalls import (
@@ -36,6 +40,7 @@ def test_the_node_is_a_world_of_its_own(in_node: InNode, is_ordinary: bool) -> N
         assert not [kind for kind in KINDS if namespaces()[kind] == before[kind]]
         facts = node.facts
         assert (facts.has_namespaces, facts.has_network, facts.has_all_ids) == (True, True, not is_ordinary)
+        assert facts.has_translation
         assert facts.shortfalls == []
         assert facts.pid == os.getpid()
         assert os.geteuid() == 0
@@ -81,3 +86,28 @@ def test_a_machine_that_refuses_leaves_the_process_where_it_is(folder: Path) -> 
         assert namespaces() == before
 
     in_a_process(look)
+
+
+def test_where_the_kernel_translates_no_addresses_pods_still_reach_each_other(
+    in_node: InNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr("shoal.cluster.node.process.runtime.trial.prepare_translation", refuse)
+
+    def act(node: Node) -> None:
+        assert (node.facts.has_network, node.facts.has_translation) == (True, False)
+        (shortfall,) = node.facts.shortfalls
+        assert "Operation not supported" in shortfall
+        assert node.network is not None
+        one, two = node.network.make("10.88.0.2", {}), node.network.make("10.88.0.3", {})
+        with one.inside():
+            server = socket.create_server(("10.88.0.2", 80))
+        with two.inside(), socket.socket() as connected:
+            connected.settimeout(10)
+            connected.connect(("10.88.0.2", 80))
+            assert connected.getsockname()[0] == "10.88.0.3"
+        server.close()
+
+    in_node(act)

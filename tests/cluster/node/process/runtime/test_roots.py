@@ -10,7 +10,7 @@ import pytest
 
 from shoal.cluster.node.process.runtime.node import Node
 from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec, Ids
-from shoal.cluster.node.process.runtime.roots import below, resolved
+from shoal.cluster.node.process.runtime.roots import resolved
 from tests.cluster.node.process.runtime.conftest import InNode
 from tests.support.node.runtime_program import a_container, text_of_log
 from tests.support.node.small_runtime import SmallRuntime
@@ -47,21 +47,6 @@ def test_links_in_a_circle_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(OSError, match=r"[Tt]oo many"):
         resolved("/a/x", str(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "expected"),
-    [
-        ("/", "/", ["/home/me/.shoal"]),
-        ("/home", "/data", ["/data/me/.shoal"]),
-        ("/home/me/.shoal", "/data", ["/data"]),
-        ("/home/me/.shoal/node/volume", "/data", []),
-        ("/home/me/.shoalish", "/data", []),
-        ("/opt", "/data", []),
-    ],
-)
-def test_a_hidden_folder_is_hidden_wherever_it_would_be_seen(source: str, target: str, expected: list[str]) -> None:
-    assert below(source, target, ["/home/me/.shoal"]) == expected
 
 
 @pytest.fixture(params=["overlays", "read-only"])
@@ -174,8 +159,13 @@ def test_what_stood_beside_a_volume_stands_there_still(in_root: InRoot, folder: 
     volume = a_volume(folder)
 
     def act(run: Run) -> None:
-        listed = run("ls -A /etc", binds=[Bind(source=str(volume), target="/etc/some-app")]).splitlines()
-        assert sorted(listed) == sorted(["some-app", *(path.name for path in Path("/etc").iterdir())])
+        before = run("ls -A /usr").splitlines()
+        listed = run("ls -A /usr", binds=[Bind(source=str(volume), target="/usr/some-app")]).splitlines()
+        assert (
+            sorted(listed)
+            == sorted(["some-app", *before])
+            == sorted(["some-app", *(one.name for one in Path("/usr").iterdir())])
+        )
 
     in_root(act)
 
@@ -314,6 +304,17 @@ def test_devices_are_the_usual_ones_and_those_that_were_given(in_root: InRoot) -
     in_root(act)
 
 
+def test_root_inside_cannot_change_the_modes_of_the_machines_devices(in_root: InRoot) -> None:
+    before = Path("/dev/full").stat().st_mode
+
+    def act(run: Run) -> None:
+        script = "chmod 0600 /dev/full 2>/dev/null && echo changed; exec 3>/dev/full; chmod 0600 /proc/self/fd/3; true"
+        assert run(f"({script}) 2>/dev/null") == ""
+        assert Path("/dev/full").stat().st_mode == before
+
+    in_root(act)
+
+
 def test_another_user_can_open_its_output_by_name(in_root: InRoot) -> None:
     def act(run: Run) -> None:
         assert run("echo one > /dev/stdout; id -u", ids=Ids(user=1234, group=1234)) == "one\n1234\n"
@@ -368,6 +369,10 @@ def test_a_missing_directory_is_made(in_root: InRoot) -> None:
         ),
         ({"binds": [Bind(source="/usr", target="/proc/x")]}, 'cannot make "/proc/x": no such file or directory'),
         ({"binds": [Bind(source="/usr", target="/proc/sys")]}, 'cannot mount at "/proc/sys": it is in /proc'),
+        (
+            {"binds": [Bind(source="/usr", target="/dev")]},
+            'cannot mount at "/dev": it holds the devices of the container',
+        ),
         ({"binds": [Bind(source="/usr", target="/etc/passwd")]}, 'cannot mount at "/etc/passwd": not a directory'),
         ({"root": "/no/such"}, 'cannot mount "/no/such" at "/": no such file or directory'),
         ({"devices": ["/dev/../etc/passwd"]}, '"/etc/passwd" is not a device in /dev'),
@@ -378,6 +383,7 @@ def test_a_missing_directory_is_made(in_root: InRoot) -> None:
         "a link on the way",
         "below /proc",
         "in /proc",
+        "at /dev",
         "a folder on a file",
         "no image",
         "not a device",

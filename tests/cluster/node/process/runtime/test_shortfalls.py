@@ -70,6 +70,18 @@ def test_nothing_is_said_where_nothing_is_missing() -> None:
             "user.max_net_namespaces",
             id="no more networks",
         ),
+        pytest.param(
+            Findings(has_network=True, translation_fault=a_fault("translation", errno.EOPNOTSUPP)),
+            {},
+            "`nf_tables`",
+            id="no nftables",
+        ),
+        pytest.param(
+            Findings(has_network=True, translation_fault=a_fault("translation", errno.EROFS)),
+            {},
+            "mount /proc/sys writable",
+            id="settings that cannot be changed",
+        ),
     ],
 )
 def test_what_is_missing_is_told_with_its_reason_and_remedy(

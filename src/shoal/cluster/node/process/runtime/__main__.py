@@ -52,6 +52,7 @@ def main(arguments: Sequence[str]) -> None:
         node = _with_cgroups(node, cgroups)
         if node.facts.has_all_ids and node.facts.has_namespaces and node.facts.cgroups != "v2":
             forbid_other_views()
+        node = node.with_zygote()
         server = Server(path, node, cgroups, grace=options.grace)
     except OSError as error:
         _report(options, {"failed": f"the runtime of containers cannot start: {error}", "code": _FAILED, "tail": ""})

@@ -140,11 +140,6 @@ class Cgroup:
         self._leftovers = leftovers
         self.folders = _distinct(by_controller)
 
-    def enter(self) -> None:
-        """Moves this process here; those that it forks from now on are here too."""
-        for folder in self.folders:
-            write(folder / "cgroup.procs", "0")
-
     def reading(self) -> Reading:
         """What all processes that are or were here have used."""
         memory, is_v2 = self._by_controller.get("memory"), self._kind == "v2"
@@ -177,6 +172,12 @@ class Cgroup:
             remain = [folder for folder in group.folders if not is_removed(folder, patience=patience)]
             if remain:
                 self._leftovers.append(group)
+
+
+def join(folders: Iterable[Path]) -> None:
+    """Moves this process to a group; those that it forks from now on are there too."""
+    for folder in folders:
+        write(folder / "cgroup.procs", "0")
 
 
 def forbid_other_views() -> None:

@@ -1,8 +1,8 @@
 """Further commands in a container that runs.
 
-A command enters all namespaces of the container's program, and its cgroup, and takes the rights that were asked for.
-It is a child of the runtime, with no init of its own: what it leaves behind is adopted by the container's init and
-ends with the container, and so does the command itself.
+A copy of the zygote (see ``zygote``) enters all namespaces of the container's program, and its cgroup, and takes the
+rights that were requested. The command is a child of the runtime, with no init of its own: what it leaves behind is
+adopted by the container's init and ends with the container, and so does the command itself.
 """
 
 from __future__ import annotations
@@ -10,22 +10,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
 import msgspec
 
-from shoal.cluster.node.process.runtime.container import Launch, Started, StartFailed
-from shoal.cluster.node.process.runtime.control import Born, Failed, Running, heard, socket_pair, tell
-from shoal.cluster.node.process.runtime.devices import open_terminal
-from shoal.cluster.node.process.runtime.forks import fork
-from shoal.cluster.node.process.runtime.privileges import limit_processes
-from shoal.cluster.node.process.runtime.program import START_ERROR, CannotStart, Program, become, give, said
+from shoal.cluster.node.process.runtime.container import Launch, Started, StartFailed, cgroup_folders
+from shoal.cluster.node.process.runtime.control import Born, Failed, Running, heard, socket_pair
+from shoal.cluster.node.process.runtime.orders import StartCommand
+from shoal.cluster.node.process.runtime.program import START_ERROR
 from shoal.cluster.node.process.runtime.protocol import ExecSpec
-from shoal.cluster.node.process.runtime.syscalls import end_with_parent, setns
-
-NOT_RUNNING = "NotRunning"
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -118,57 +112,13 @@ def execute(spec: ExecSpec, container: Launch, descriptors: Sequence[int]) -> Ru
     """
     assert container.pidfd is not None
     ours, theirs = socket_pair()
-    command = RunningCommand(ours)
-    pidfd, kinds, cgroup, runtime = container.pidfd, container.kinds, container.cgroup, os.getpid()
-    kept = [theirs.fileno(), *descriptors]
-
-    def begin() -> None:
-        """What the first process does: it guides another into the namespaces, or where there are none it goes on."""
-        end_with_parent()
-        if os.getppid() != runtime:
-            return
-        try:
-            if cgroup is not None:
-                cgroup.enter()
-            if not kinds:
-                tell(theirs, Born(os.getpid()))
-                _be_program(spec, container, descriptors, theirs)
-                return
-            setns(pidfd, kinds)
-        except OSError as error:
-            tell(theirs, Failed(NOT_RUNNING, f"the container cannot be entered: {said(error)}"))
-            return
-        tell(theirs, Born(fork(lambda: _be_program(spec, container, descriptors, theirs), kept=kept)))
-
-    with theirs:
-        fork(begin, kept=[*kept, pidfd])
-    return command
-
-
-def _be_program(spec: ExecSpec, container: Launch, descriptors: Sequence[int], control: socket.socket) -> None:
-    """What a process does, inside, until it is the command."""
-    facts, of_container = container.node.facts, container.spec
-    may_change_ids = facts.has_namespaces or os.geteuid() == 0
-    program = Program(
-        argv=spec.argv,
-        env=spec.env,
-        directory=spec.directory or "/",
-        ids=spec.ids,
-        takes_ids=facts.has_all_ids and may_change_ids,
-        capabilities=spec.capabilities if may_change_ids else None,
-        may_gain_privileges=of_container.may_gain_privileges,
-        ends_with_parent=not facts.has_namespaces,
-        other_directory="" if facts.has_namespaces else of_container.scratch,
+    order = StartCommand(
+        spec=spec,
+        container=container.spec,
+        facts=container.node.facts,
+        kinds=container.kinds,
+        cgroup=cgroup_folders(container.cgroup),
     )
-    try:
-        if spec.has_tty:
-            master, slave = open_terminal(spec.rows, spec.columns)
-            give(slave, spec.ids)
-            tell(control, Running(time.time()), [master])
-            descriptors = [slave, slave, slave]
-        limit_processes(of_container.limits.processes)
-        become(program, stdio=descriptors, has_terminal=spec.has_tty, kept=[control.fileno()])
-    except CannotStart as error:
-        tell(control, Failed(START_ERROR, str(error)))
-    except OSError as error:
-        tell(control, Failed(START_ERROR, f"cannot start the command: {said(error)}"))
+    with theirs:
+        container.node.launcher.order(order, [theirs.fileno(), container.pidfd, *descriptors])
+    return RunningCommand(ours)

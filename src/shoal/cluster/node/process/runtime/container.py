@@ -1,9 +1,9 @@
 """A container: how it is launched, what is known of it, and how it is ended.
 
-The runtime forks a *guide*, which enters the namespaces of the pod and forks the *init* into those of the container
+The zygote forks a *guide*, which enters the namespaces of the pod and forks the *init* into those of the container
 (see ``init``). The guide ends, so that the init becomes a child of the runtime, which tells it so; from then on the
-init ends with the runtime, and before that it ends when it sees the runtime's end of their socket close. At no moment
-of a launch is there a process that would outlive the runtime.
+init ends with the runtime, and before that it ends when it sees the runtime's end of their socket close. The zygote and
+its guides end with the runtime: at no moment of a launch is there a process that would outlive it.
 """
 
 from __future__ import annotations
@@ -23,23 +23,26 @@ from typing import Any
 import msgspec
 
 from shoal.cluster.node.process.runtime.cgroups import Cgroup
-from shoal.cluster.node.process.runtime.control import GO, Born, Failed, Over, Report, Running, heard, socket_pair, tell
-from shoal.cluster.node.process.runtime.forks import fork
-from shoal.cluster.node.process.runtime.init import Place, run_init
+from shoal.cluster.node.process.runtime.control import (
+    GO,
+    Born,
+    Failed,
+    Guided,
+    Over,
+    Report,
+    Running,
+    heard,
+    socket_pair,
+)
 from shoal.cluster.node.process.runtime.node import Node
-from shoal.cluster.node.process.runtime.program import START_ERROR, said
+from shoal.cluster.node.process.runtime.orders import StartContainer
+from shoal.cluster.node.process.runtime.program import START_ERROR
 from shoal.cluster.node.process.runtime.protocol import ContainerSpec, ContainerState
 from shoal.cluster.node.process.runtime.syscalls import (
     CLONE_NEWCGROUP,
     CLONE_NEWNS,
     CLONE_NEWPID,
     CLONE_NEWUSER,
-    PR_SET_PDEATHSIG,
-    end_with_parent,
-    leave_keyring,
-    prctl,
-    setns,
-    unshare,
 )
 
 _KIND_OF_NAMESPACE = 0xB703
@@ -78,8 +81,10 @@ class Launch:
         self.pidfd: int | None = None
         """The program, once it was executed."""
         self._control = control
-        self._guide = 0
+        self._guide: int | None = None
+        """Not known until it says so; 0 where there is none, or none any more."""
         self._init = 0
+        self._is_doomed = False
         self._stdin: int | None = None
         self._terminal: int | None = None
         self._told: list[tuple[Report | None, list[int]]] = []
@@ -125,7 +130,7 @@ class Launch:
     @property
     def is_gone(self) -> bool:
         """Whether its first process, and with it all others, has ended and was reaped."""
-        return not self._guide and not self._init
+        return not self._init and (self._is_silent if self._guide is None else self._guide == 0)
 
     def signal(self, number: int) -> None:
         """Sends the program a signal; one that has ended gets none."""
@@ -139,6 +144,10 @@ class Launch:
             self._was_killed = True
             self.signal(signal.SIGKILL)
             return
+        self._is_doomed = True
+        self._end_processes()
+
+    def _end_processes(self) -> None:
         for pid in (self._guide, self._init):
             if pid:
                 with suppress(ProcessLookupError):
@@ -174,10 +183,16 @@ class Launch:
                 return
             self._is_silent = told is None
             report, descriptors = told or (None, [])
-            if isinstance(report, Born):
-                self._init = report.pid
-            else:
-                self._told.append((report, descriptors))
+            match report:
+                case Guided(pid):
+                    self._guide = pid
+                case Born(pid):
+                    self._init = pid
+                    self._guide = self._guide or 0
+                case _:
+                    self._told.append((report, descriptors))
+            if self._is_doomed:
+                self._end_processes()
 
     def _failed(self, reason: str, message: str) -> StartFailed:
         self._is_over = True
@@ -211,47 +226,29 @@ def launch(
     ours, theirs = socket_pair()
     launched = Launch(spec, node=node, cgroup=cgroup, kinds=kinds if facts.has_namespaces else 0, control=ours)
     reads, launched._stdin = os.pipe() if spec.has_stdin and not spec.has_tty else (None, None)
-    place = Place(
+    order = StartContainer(
+        spec=spec,
         facts=facts,
+        entered=[kind for _, kind in entered],
+        made=made,
         has_own_processes=has_own_processes and facts.has_namespaces,
         has_cgroup=has_cgroup,
-        stdin=reads,
+        has_stdin=reads is not None,
+        cgroup=cgroup_folders(cgroup),
     )
-    kept = [theirs.fileno()] if reads is None else [theirs.fileno(), reads]
-    runtime = os.getpid()
-
-    def begin() -> None:
-        """What the first process does: the guide, or where there are no namespaces the init itself."""
-        end_with_parent()
-        if os.getppid() != runtime:
-            return
-        try:
-            if cgroup is not None:
-                cgroup.enter()
-            with suppress(OSError):  # where no more keyrings may be made it has the runtime's, which is empty
-                leave_keyring()
-            if not facts.has_namespaces:
-                prctl(PR_SET_PDEATHSIG, 0)  # it has to end others first, and sees the runtime's end by the socket's
-                run_init(spec, place, theirs)
-                return
-            for descriptor, kind in entered:
-                setns(descriptor, kind)
-            unshare(made)
-            tell(theirs, Born(fork(lambda: run_init(spec, place, theirs), kept=kept)))
-        except OSError as error:
-            tell(theirs, Failed(START_ERROR, f"cannot enter the namespaces of the pod: {said(error)}"))
-
+    given = [theirs.fileno(), *(descriptor for descriptor, _ in entered), *([] if reads is None else [reads])]
     try:
-        pid = fork(begin, kept=[*kept, *(descriptor for descriptor, _ in entered)])
+        node.launcher.order(order, given)
     finally:
         theirs.close()
         if reads is not None:
             os.close(reads)
-    if facts.has_namespaces:
-        launched._guide = pid
-    else:
-        launched._init = pid
     return launched
+
+
+def cgroup_folders(cgroup: Cgroup | None) -> list[str]:
+    """Where a process joins a control group; empty where there is none."""
+    return [] if cgroup is None else [str(folder) for folder in cgroup.folders]
 
 
 def _pid_of(pidfd: int) -> int:

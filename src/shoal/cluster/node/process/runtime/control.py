@@ -25,6 +25,12 @@ class Born(msgspec.Struct, frozen=True, tag=True):
     pid: int
 
 
+class Guided(msgspec.Struct, frozen=True, tag=True):
+    """A process is on its way into the namespaces of a pod; its pid as the runtime sees it."""
+
+    pid: int
+
+
 class Running(msgspec.Struct, frozen=True, tag=True):
     """The program was executed. With it come a pidfd of it and the master of its terminal, where there is one."""
 
@@ -46,7 +52,7 @@ class Over(msgspec.Struct, frozen=True, tag=True):
     """As ``os.waitpid`` gives it."""
 
 
-Report = Born | Running | Failed | Over
+Report = Guided | Born | Running | Failed | Over
 _decoder: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
 _encoder = msgspec.json.Encoder()
 

@@ -12,14 +12,18 @@ from pathlib import Path
 from shoal.cluster.node.process.runtime.program import CannotStart
 from shoal.cluster.node.process.runtime.syscalls import (
     AT_RECURSIVE,
+    MOUNT_ATTR_RDONLY,
     MS_NODEV,
     MS_NOEXEC,
     MS_NOSUID,
     OPEN_TREE_CLOEXEC,
     OPEN_TREE_CLONE,
+    RESOLVE_NO_MAGICLINKS,
     mount,
     move_mount,
+    open_resolved,
     open_tree,
+    set_mount_attributes,
 )
 
 USUAL = ("null", "zero", "full", "random", "urandom", "tty")
@@ -54,6 +58,8 @@ def make_devices(folder: str, found: dict[str, int], *, shm_bytes: int, has_all_
         place.touch()
         move_mount(tree, str(place))
         os.close(tree)
+        # The files are the machine's own: root inside must not change their modes. They are written all the same.
+        set_mount_attributes(str(place), added=MOUNT_ATTR_RDONLY)
     for name, target in _LINKS.items():
         os.symlink(target, f"{folder}/{name}")  # noqa: PTH211
     for name in ("pts", "shm", "mqueue"):
@@ -69,9 +75,18 @@ def make_devices(folder: str, found: dict[str, int], *, shm_bytes: int, has_all_
         return  # the container uses the machine's, which is not ours to show
 
 
+def open_device(path: str, flags: int) -> int:
+    """Opens a file of the container's /dev.
+
+    What is there may be a pod's own, while this process still has descriptors of the machine: a link to one of them
+    (/proc/self/fd/…) is refused.
+    """
+    return open_resolved(path, flags | os.O_CLOEXEC, RESOLVE_NO_MAGICLINKS)
+
+
 def open_terminal(rows: int = 0, columns: int = 0) -> tuple[int, int]:
     """The master and the slave of a new terminal, in the /dev that this process sees."""
-    master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+    master = open_device("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
     fcntl.ioctl(master, _UNLOCK_SLAVE, struct.pack("i", 0))
     slave = fcntl.ioctl(master, _OPEN_SLAVE, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     if rows and columns:

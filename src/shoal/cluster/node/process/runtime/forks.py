@@ -10,7 +10,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 FAILED = 70
 """How a copy ends that did not get to the end of what it does."""
@@ -39,6 +40,21 @@ def fork(act: Callable[[], object], *, kept: Iterable[int]) -> int:
         traceback.print_exc(file=sys.stderr)
     finally:
         os._exit(status)
+
+
+def ended_children() -> Iterator[tuple[int, int]]:
+    """The children that have ended by now, with how they did.
+
+    A program can have itself traced by its parent, and is then reported when it merely stops: it is killed.
+    """
+    with suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            pid, status = found
+            if os.WIFSTOPPED(status):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                continue
+            yield pid, status
 
 
 def reset_signals() -> None:

@@ -23,13 +23,14 @@ from types import FrameType
 import msgspec
 
 from shoal.cluster.node.process.runtime.control import GO, Failed, Over, Running, has_ended, tell
-from shoal.cluster.node.process.runtime.devices import open_terminal
-from shoal.cluster.node.process.runtime.forks import fork
+from shoal.cluster.node.process.runtime.devices import open_device, open_terminal
+from shoal.cluster.node.process.runtime.forks import ended_children, fork
 from shoal.cluster.node.process.runtime.logs import ContainerLog
 from shoal.cluster.node.process.runtime.privileges import hear_signals_of, limit_processes, write_id_maps
 from shoal.cluster.node.process.runtime.program import START_ERROR, CannotStart, Program, become, give, said
 from shoal.cluster.node.process.runtime.protocol import ContainerSpec, Facts
 from shoal.cluster.node.process.runtime.roots import enter_root
+from shoal.cluster.node.process.runtime.seccomp import has_filter
 from shoal.cluster.node.process.runtime.syscalls import (
     CLONE_NEWNS,
     CLONE_NEWUSER,
@@ -154,12 +155,12 @@ class Init:
             give(slave, self._spec.ids)
             self._outputs[master] = STDOUT
             if self._place.facts.has_namespaces:
-                Path("/dev/console").touch()
+                os.close(open_device("/dev/console", os.O_RDONLY | os.O_CREAT | os.O_EXCL))
                 mount(os.ttyname(slave), "/dev/console", flags=MS_BIND)
             return master, (slave, slave, slave)
         stdin = self._place.stdin
         if stdin is None:
-            stdin = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
+            stdin = open_device("/dev/null", os.O_RDONLY)
         (reads_out, stdout), (reads_err, stderr) = os.pipe(), os.pipe()
         self._outputs |= {reads_out: STDOUT, reads_err: STDERR}
         return None, (stdin, stdout, stderr)
@@ -221,6 +222,7 @@ class Init:
                 takes_ids=facts.has_all_ids and may_change_ids,
                 capabilities=spec.capabilities if may_change_ids else None,
                 may_gain_privileges=spec.may_gain_privileges,
+                has_filter=spec.has_filter and facts.has_namespaces and has_filter(),
                 ends_with_parent=not self._place.has_own_processes,
                 other_directory="" if facts.has_namespaces else spec.scratch,
             )
@@ -253,12 +255,11 @@ class Init:
                     os.kill(self._program, number)
 
     def _reap(self) -> None:
-        with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                self._note_end(*ended)
+        for pid, status in ended_children():
+            self._note_end(pid, status)
 
     def _note_end(self, pid: int, status: int) -> None:
-        if pid == self._program:
+        if pid == self._program and not os.WIFSTOPPED(status):
             self._status = status
 
     def _end_all(self) -> None:

@@ -6,6 +6,7 @@ so nothing else of it is there meanwhile.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ import msgspec
 from shoal.cluster.node.process.runtime.netlink import LOOPBACK, Netlink
 from shoal.cluster.node.process.runtime.refusals import Refused
 from shoal.cluster.node.process.runtime.syscalls import CLONE_NEWNET, setns, unshare
+from shoal.cluster.node.process.runtime.translation import try_out
 
 BRIDGE = "shoal0"
 _POD_LINK = "eth0"
@@ -49,7 +51,7 @@ def build(addresses: Addresses) -> None:
     netlink.add_bridge(BRIDGE, _hardware(addresses.node))
     bridge = netlink.index_of(BRIDGE)
     netlink.add_address(bridge, addresses.node, addresses.pods)
-    netlink.add_local_route(addresses.services)
+    netlink.add_local_route(addresses.services, source=addresses.node)
     _answer_for_the_world()
     _keep_busy(netlink, bridge)
     netlink.close()
@@ -64,6 +66,29 @@ def _answer_for_the_world() -> None:
     for name, setting in ((f"net.ipv4.conf.{BRIDGE}.forwarding", "1"), ("net.ipv4.icmp_ratelimit", "0")):
         with suppress(OSError):
             _file_of(name).write_text(setting)
+
+
+def prepare_translation() -> None:
+    """Prepares the node's network for Services whose addresses the kernel translates; raises OSError if it does not.
+
+    Answers must come back through the node for their addresses to be translated back. So pods, which are neighbours on
+    one bridge, send to each other through the node, which must pass packets on and not tell them of a shorter way. Nor
+    may the bridge translate by itself: it never sends a packet back to the pod from which it came.
+    """
+    for name, setting in (
+        (f"net.ipv4.conf.{BRIDGE}.forwarding", "1"),
+        (f"net.ipv4.conf.{BRIDGE}.send_redirects", "0"),
+        ("net.ipv4.conf.all.send_redirects", "0"),
+        ("net.bridge.bridge-nf-call-iptables", "0"),
+    ):
+        file = _file_of(name)
+        if name.startswith("net.bridge.") and not file.exists():
+            continue  # a kernel whose bridges translate nothing
+        if file.read_text().strip() != setting:
+            file.write_text(setting)
+        if file.read_text().strip() != setting:
+            raise OSError(errno.EPERM, f"sysctl {name} stays as it is")
+    try_out()
 
 
 def _keep_busy(netlink: Netlink, bridge: int) -> None:
@@ -88,8 +113,10 @@ def _await_connection(netlink: Netlink, *links: str) -> None:
 class NodeNetwork:
     """Makes networks for pods, from within that of the node."""
 
-    def __init__(self, addresses: Addresses) -> None:
+    def __init__(self, addresses: Addresses, *, is_routed: bool) -> None:
+        """``is_routed``: pods send to each other through the node, which translates the addresses of Services."""
         self.addresses = addresses
+        self._is_routed = is_routed
         self._home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self._netlink = Netlink()
         self._bridge = self._netlink.index_of(BRIDGE)
@@ -148,7 +175,11 @@ class NodeNetwork:
         index = inner.index_of(_POD_LINK)
         inner.bring_up(LOOPBACK)
         inner.bring_up(index)
-        inner.add_address(index, address, self.addresses.pods)
+        if self._is_routed:
+            inner.add_address(index, address, IPv4Network(address))
+            inner.add_link_route(index, self.addresses.node)
+        else:
+            inner.add_address(index, address, self.addresses.pods)
         inner.add_default_route(self.addresses.node)
         inner.close()
         _await_connection(self._netlink, made.cable)

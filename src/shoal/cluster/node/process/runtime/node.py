@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from shoal.cluster.node.process.runtime import trial
+from shoal.cluster.node.process.runtime.launcher import Launcher
 from shoal.cluster.node.process.runtime.networks import Addresses, NodeNetwork
 from shoal.cluster.node.process.runtime.protocol import Facts
 from shoal.cluster.node.process.runtime.shortfalls import Fault, Findings, shortfalls
@@ -34,6 +35,18 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     uts: int = -1
     ipc: int = -1
     """The node's own namespaces, to come back to; -1 where there are none."""
+    zygote: Launcher | None = None
+    """Starts the processes of containers; None until there is one."""
+
+    @property
+    def launcher(self) -> Launcher:
+        """What starts the processes of containers."""
+        assert self.zygote is not None, "the node has no zygote"
+        return self.zygote
+
+    def with_zygote(self) -> Node:
+        """The same node with a zygote, which is in the namespaces of the node."""
+        return msgspec.structs.replace(self, zygote=Launcher())
 
 
 def enter(root: Path, addresses: Addresses | None) -> Node:
@@ -62,6 +75,7 @@ def enter(root: Path, addresses: Addresses | None) -> Node:
         pid=os.getpid(),
         has_namespaces=has_namespaces,
         has_network=has_namespaces and findings.has_network,
+        has_translation=has_namespaces and findings.has_network and findings.translation_fault is None,
         has_all_ids=has_all_ids,
         has_overlays=has_namespaces and findings.overlay_fault is None,
         cgroups="",
@@ -70,10 +84,16 @@ def enter(root: Path, addresses: Addresses | None) -> Node:
     return Node(
         facts=facts,
         root=root,
-        network=NodeNetwork(addresses) if addresses is not None and facts.has_network else None,
+        network=_network(addresses, facts),
         uts=_own_namespace("uts") if has_namespaces else -1,
         ipc=_own_namespace("ipc") if has_namespaces else -1,
     )
+
+
+def _network(addresses: Addresses | None, facts: Facts) -> NodeNetwork | None:
+    if addresses is None or not facts.has_network:
+        return None
+    return NodeNetwork(addresses, is_routed=facts.has_translation)
 
 
 def _heard(ours: socket.socket) -> Findings:

@@ -22,7 +22,8 @@ from shoal.cluster.node.process.runtime.privileges import (
     take_ids,
 )
 from shoal.cluster.node.process.runtime.protocol import Ids
-from shoal.cluster.node.process.runtime.syscalls import end_with_parent
+from shoal.cluster.node.process.runtime.seccomp import refuse_calls
+from shoal.cluster.node.process.runtime.syscalls import PR_SET_DUMPABLE, end_with_parent, prctl
 
 START_ERROR = "StartError"
 USUAL_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -51,6 +52,8 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: list[str] | None
     """None where there are no rights to let go of."""
     may_gain_privileges: bool
+    has_filter: bool = False
+    """Whether system calls are refused that programs do not need; for those with rights to let go of."""
     ends_with_parent: bool = False
     other_directory: str = ""
     """Where the program is if ``directory`` is missing."""
@@ -74,8 +77,11 @@ def become(program: Program, *, stdio: Sequence[int], has_terminal: bool, kept: 
     try:
         if program.capabilities is not None:
             bound_capabilities(program.capabilities)
+            if program.has_filter:
+                refuse_calls(program.capabilities)
         if program.takes_ids:
             take_ids(program.ids)
+            prctl(PR_SET_DUMPABLE, 0)  # whatever fs.suid_dumpable says: until it is the program
         if program.capabilities is not None:
             keep_capabilities(program.capabilities)
     except OSError as error:

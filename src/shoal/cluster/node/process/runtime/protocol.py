@@ -39,6 +39,10 @@ class Bind(Message, frozen=True, kw_only=True):
     is_read_only: bool = False
     follows_links: bool = True
     """False where others may write on the way to it: a link there, which could lead anywhere, is then refused."""
+    is_of_machine: bool = False
+    """Whether the pod chose the source, as with hostPath: one that is hidden, or lies in what is, is then refused."""
+    has_devices: bool = False
+    """Whether device files in it can be opened."""
 
 
 class Limits(Message, frozen=True, kw_only=True):
@@ -78,20 +82,24 @@ class ContainerSpec(Message, frozen=True, kw_only=True):
     """``NAME=value``; PATH is among them, and the program is looked for in it, inside."""
     directory: str = "/"
     root: str = ""
-    """A folder that becomes the root; empty for the machine's own files."""
+    """A folder that becomes the root; empty for one that is made of ``shown``."""
+    shown: list[str] = []
+    """Without ``root``: the files and folders of the machine that are there, at their own paths, and no others."""
     scratch: str
     """A folder of this container alone: what it writes outside of its volumes goes there."""
     is_root_read_only: bool = False
     binds: list[Bind] = []
     """In the order in which they are made. Missing mount points are made."""
     hidden: list[str] = []
-    """Folders of the machine that must not be seen inside, such as the data dir."""
+    """Files and folders of the machine that must not be seen inside by whatever way, such as the data dir."""
     devices: list[str] = []
     """Device files beyond the usual ones, such as /dev/nvidia0."""
     ids: Ids = Ids()
     capabilities: list[str] = []
     """Those that remain, without CAP_."""
     may_gain_privileges: bool = True
+    has_filter: bool = False
+    """Whether system calls are refused that programs do not need: the seccomp profile RuntimeDefault."""
     limits: Limits = Limits()
     log: str
     """The file that its output goes to, in the form of container runtimes; older pieces lie beside it."""
@@ -129,6 +137,8 @@ class SocketSpec(Message, frozen=True, kw_only=True):
     port: int = 0
     is_version_6: bool = False
     """Whether it speaks IPv6; one with an address speaks what its address does."""
+    is_netfilter: bool = False
+    """It speaks with the kernel about the rules for packets there, and has no address."""
 
 
 # What the runtime tells
@@ -143,6 +153,8 @@ class Facts(Message, frozen=True, kw_only=True):
     """False means degraded: containers are plain processes that see the whole machine."""
     has_network: bool
     """Whether pods have addresses of their own; otherwise they use the machine's."""
+    has_translation: bool = False
+    """Whether the kernel translates the addresses of Services, so that servers see their clients' own."""
     has_all_ids: bool
     """Whether users inside are those of the machine (root started it); otherwise all are the one who started it."""
     has_overlays: bool

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from shoal.cluster.node.process.runtime.devices import copies, make_devices
+from shoal.cluster.node.process.runtime.hiding import Mount, is_hidden, machine_mounts, places_to_cover
+from shoal.cluster.node.process.runtime.links import followed
 from shoal.cluster.node.process.runtime.program import CannotStart, said
-from shoal.cluster.node.process.runtime.protocol import ContainerSpec
+from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec
 from shoal.cluster.node.process.runtime.syscalls import (
     AT_RECURSIVE,
     MNT_DETACH,
@@ -44,19 +47,28 @@ from shoal.cluster.node.process.runtime.syscalls import (
     unmount,
 )
 
-MADE_ANEW = frozenset({"dev", "proc", "sys", "tmp", "run"})
-"""What the machine has at its root and a container gets of its own."""
+_OWN_FOLDERS = {
+    **{"/etc": 0o755, "/home": 0o755, "/media": 0o755, "/mnt": 0o755, "/opt": 0o755, "/root": 0o755, "/srv": 0o755},
+    **{"/tmp": 0o1777, "/run": 0o755, "/run/lock": 0o1777, "/var": 0o755, "/var/tmp": 0o1777},  # noqa: S108
+    **{"/var/cache": 0o755, "/var/lib": 0o755, "/var/log": 0o755, "/var/spool": 0o755},
+}
+"""The folders that a container on the machine's files has of its own, with their modes."""
+_OWN_LINKS = {"/var/run": "/run", "/var/lock": "/run/lock"}
+_LARGEST_COPY = 1 << 20
+"""Files that are shown by themselves are copied up to this size, so that the container can change its copy."""
 READ_ONLY_IN_PROC = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 MASKED = (
     *("/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi"),
     *("/proc/timer_list", "/sys/firmware"),
 )
-MOST_LINKS = 40
 MOST_NEIGHBOURS = 2000
 """How many entries a folder may have that is copied, as mounts, for the sake of one that it lacks."""
+_ONLY_THE_PLACE = os.O_PATH | os.O_CLOEXEC
 _WHOLE = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE
 _PLAIN = MS_NOSUID | MS_NODEV | MS_NOEXEC
 _STAGE = "/.stage"
+_OF_DEVICES = ("/dev", "/dev/pts", "/dev/ptmx", "/dev/console", "/dev/null")
+"""Where the init itself looks for devices, and so must not find what a pod put there."""
 
 
 def enter_root(spec: ContainerSpec, *, has_overlays: bool, has_all_ids: bool, has_cgroup: bool) -> None:
@@ -66,23 +78,25 @@ def enter_root(spec: ContainerSpec, *, has_overlays: bool, has_all_ids: bool, ha
     """
     try:
         mount("", "/", flags=MS_REC | MS_PRIVATE)
-        binds = [(bind, _taken(bind.source, bind.target, follows_links=bind.follows_links)) for bind in spec.binds]
+        mounts = machine_mounts()
+        binds = [(bind, _taken(bind, spec.hidden, mounts)) for bind in spec.binds]
         devices = copies(spec.devices)
-        hidden = hidden_places(spec)
+        parts = [(spec.root, "/")] if spec.root else [(path, path) for path in spec.shown]
+        hidden = [place for source, target in parts for place in places_to_cover(source, target, spec.hidden, mounts)]
         system = _system()
-        root = Root(Path(spec.scratch), has_overlays=has_overlays)
+        root = Root(Path(spec.scratch), has_overlays=has_overlays, mount_points=[one.point for one in mounts])
         if spec.root:
             root.take_image(spec.root, home=_home(spec.env))
         else:
-            root.take_machine()
-        covered = [below(bind.source, bind.target, spec.hidden) for bind in spec.binds]
+            root.take_machine(spec.shown)
+        covered = [places_to_cover(bind.source, bind.target, spec.hidden, mounts) for bind in spec.binds]
         root.enter()
         root.mount_system(system, has_cgroup=has_cgroup)
         make_devices(root.place("/dev"), devices, shm_bytes=spec.shm_bytes, has_all_ids=has_all_ids)
         for path in (*MASKED, *hidden):
             root.hide(path)
         for (bind, tree), places in zip(binds, covered, strict=True):
-            root.attach(tree, bind.target, is_read_only=bind.is_read_only)
+            root.attach(tree, bind.target, is_read_only=bind.is_read_only, has_devices=bind.has_devices)
             for path in places:
                 root.hide(path)
         root.place(spec.directory or "/")
@@ -94,53 +108,17 @@ def enter_root(spec: ContainerSpec, *, has_overlays: bool, has_all_ids: bool, ha
 
 def resolved(path: str, root: str = "") -> str:
     """Where a path leads if ``root`` is the root: links lead nowhere else, and what is missing stays as it is."""
-    done: list[str] = []
-    left = path.split("/")[::-1]
-    links = 0
-    while left:
-        name = left.pop()
-        if name in ("", "."):
-            continue
-        if name == "..":
-            del done[-1:]
-            continue
-        try:
-            target = os.readlink("/".join([root, *done, name]))  # noqa: PTH115
-        except OSError:
-            done.append(name)
-            continue
-        links += 1
-        if links > MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        if target.startswith("/"):
-            done = []
-        left += target.split("/")[::-1]
-    return "/" + "/".join(done)
-
-
-def below(source: str, target: str, folders: Iterable[str]) -> list[str]:
-    """Where folders of the machine are seen, once ``source`` is seen at ``target``."""
-    source = os.path.realpath(source)
-    seen = []
-    for folder in folders:
-        real = os.path.realpath(folder)
-        if os.path.commonpath([source, real]) == source:
-            seen.append(os.path.normpath(f"{target.rstrip('/')}/{os.path.relpath(real, source)}"))
-    return seen
-
-
-def hidden_places(spec: ContainerSpec) -> list[str]:
-    """Where a container would see folders that it must not see, before its binds are made."""
-    return below(spec.root or "/", "/", spec.hidden)
+    return followed(path, root)[0]
 
 
 class Root:
     """A root while it is built: first from outside, and after ``enter`` from inside."""
 
-    def __init__(self, scratch: Path, *, has_overlays: bool) -> None:
+    def __init__(self, scratch: Path, *, has_overlays: bool, mount_points: Sequence[str]) -> None:
         self._scratch = scratch.resolve()
         self._folder = self._scratch / "root"
         self._has_overlays = has_overlays
+        self._mount_points = mount_points
         self._layers: list[str] = []
         """The mounts that hold the root's own files, by their paths inside."""
         self._copied: list[str] = []
@@ -152,22 +130,24 @@ class Root:
         if self._has_overlays and self._overlay(image, self._folder):
             self._layers.append("/")
             return
-        os.close(_taken(image, "/"))  # or says why it cannot be had
-        self._take_entries(image, left_out=frozenset())
+        os.close(_taken(Bind(source=image, target="/"), (), ()))  # or says why it cannot be had
+        self._take_entries(image)
         for path in ("/tmp", "/run", "/var/tmp", home):  # noqa: S108
             place = resolved(path, str(self._folder))
             if place != "/" and Path(f"{self._folder}{place}").is_dir():
                 self._own_folder(place)
         mount(str(self._folder), str(self._folder), flags=MS_BIND | MS_REC)
 
-    def take_machine(self) -> None:
-        """Makes a root of the machine's own folders; what is written goes to the scratch folder."""
-        self._take_entries("/", left_out=MADE_ANEW)
-        for name, mode in (("tmp", 0o1777), ("run", 0o755), ("run/lock", 0o1777)):
-            (self._folder / name).mkdir()
-            (self._folder / name).chmod(mode)
-        if (self._folder / "var/tmp").is_dir():
-            self._own_folder("/var/tmp")  # noqa: S108
+    def take_machine(self, shown: Iterable[str]) -> None:
+        """Makes a root of some of the machine's files and folders; what is written goes to the scratch folder."""
+        self._layers.append("/")
+        for path, mode in _OWN_FOLDERS.items():
+            (self._folder / path[1:]).mkdir()
+            (self._folder / path[1:]).chmod(mode)
+        for path, target in _OWN_LINKS.items():
+            (self._folder / path[1:]).symlink_to(target)
+        for path in shown:
+            self._show(path)
         # Only now, since what is written must be in one mount with what the kernel keeps about it.
         mount(str(self._folder), str(self._folder), flags=MS_BIND | MS_REC)
 
@@ -208,7 +188,7 @@ class Root:
         else:
             mount("/dev/null", path, flags=MS_BIND)
 
-    def attach(self, tree: int, target: str, *, is_read_only: bool) -> None:
+    def attach(self, tree: int, target: str, *, is_read_only: bool, has_devices: bool) -> None:
         """Puts a mount at a path, which is made where it is missing."""
         is_folder = stat.S_ISDIR(os.fstat(tree).st_mode)
         place = self.place(target, is_folder=is_folder)
@@ -216,10 +196,12 @@ class Root:
             raise CannotStart(f'cannot mount at "{target}": {"not a" if is_folder else "is a"} directory')
         if place == "/proc" or place.startswith("/proc/"):
             raise CannotStart(f'cannot mount at "{target}": it is in /proc')
+        if place in _OF_DEVICES:
+            raise CannotStart(f'cannot mount at "{target}": it holds the devices of the container')
+        denied = (MOUNT_ATTR_RDONLY if is_read_only else 0) | (0 if has_devices else MOUNT_ATTR_NODEV)
         try:
             move_mount(tree, place)
-            if is_read_only:
-                set_mount_attributes(place, added=MOUNT_ATTR_RDONLY, is_recursive=True)
+            set_mount_attributes(place, added=denied, is_recursive=True)
         except OSError as error:
             raise CannotStart(f'cannot mount at "{target}": {said(error)}') from error
         finally:
@@ -248,22 +230,38 @@ class Root:
         for path in [*self._copied, *(self._layers if is_read_only else ())]:
             set_mount_attributes(path, added=MOUNT_ATTR_RDONLY)
 
-    def _take_entries(self, source: str, *, left_out: frozenset[str]) -> None:
+    def _take_entries(self, source: str) -> None:
         """Shows what is in a folder, in a root that can be written itself."""
         self._layers.append("/")
-        mounts = _mount_points()
         with os.scandir(source) as entries:
             for entry in entries:
                 place = self._folder / entry.name
-                if entry.name in left_out:
-                    continue
                 if entry.is_symlink():
                     place.symlink_to(os.readlink(entry.path))  # noqa: PTH115
                 elif entry.is_dir():
-                    self._take_folder(entry.path, place, mounts)
+                    self._take_folder(entry.path, place)
 
-    def _take_folder(self, path: str, place: Path, mounts: Iterable[str]) -> None:
-        place.mkdir()
+    def _show(self, path: str) -> None:
+        """Shows a file or folder of the machine at its own path; one that is not there, or not for us, is left out."""
+        place = self._folder / path[1:]
+        try:
+            found = Path(path).lstat()
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if stat.S_ISLNK(found.st_mode):
+                place.symlink_to(os.readlink(path))  # noqa: PTH115
+            elif stat.S_ISDIR(found.st_mode):
+                self._take_folder(path, place)
+            elif stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_COPY:
+                shutil.copyfile(path, place)
+                _copy_mode(path, place)
+            else:
+                place.touch()
+                self._bind_read_only(path, place)
+        except (FileNotFoundError, FileExistsError, NotADirectoryError, PermissionError):
+            return
+
+    def _take_folder(self, path: str, place: Path) -> None:
+        place.mkdir(exist_ok=True)
         _copy_mode(path, place)
         try:
             is_empty = not any(Path(path).iterdir())
@@ -272,11 +270,14 @@ class Root:
         if is_empty:
             return
         # An overlay shows no mounts below its folder, and cannot be of a folder that holds its own files.
-        has_mounts = any(point.startswith(f"{path}/") for point in mounts)
+        has_mounts = any(point.startswith(f"{path}/") for point in self._mount_points)
         holds_scratch = str(self._scratch).startswith(f"{path}/")
         if self._has_overlays and not has_mounts and not holds_scratch and self._overlay(path, place):
-            self._layers.append(f"/{place.name}")
+            self._layers.append(f"/{place.relative_to(self._folder)}")
             return
+        self._bind_read_only(path, place)
+
+    def _bind_read_only(self, path: str, place: Path) -> None:
         move_mount(open_tree(path, _WHOLE), str(place))
         set_mount_attributes(str(place), added=MOUNT_ATTR_RDONLY, is_recursive=True)
 
@@ -285,7 +286,7 @@ class Root:
 
         Returns False where the kernel refuses.
         """
-        work = self._scratch / "work" / place.name
+        work = self._scratch / "work" / str(len(self._layers))
         work.mkdir(parents=True)
         folders = f"lowerdir={_escaped(lower)},upperdir={_escaped(place)},workdir={_escaped(work)}"
         # Volatile: what is written is gone with the container, and need not reach the disk before that.
@@ -343,18 +344,20 @@ def _system() -> tuple[int, int]:
     return make_mount("proc", attributes), system
 
 
-def _taken(source: str, target: str, *, follows_links: bool = True) -> int:
+def _taken(bind: Bind, hidden: Iterable[str], mounts: Sequence[Mount]) -> int:
     """Takes hold of a file or folder of the machine, with all that is mounted below it."""
     try:
-        if follows_links:
-            return open_tree(source, _WHOLE)
-        place = open_without_links(source)
+        place = open_without_links(bind.source) if not bind.follows_links else os.open(bind.source, _ONLY_THE_PLACE)
         try:
+            # Looked at by what was opened: whatever a path leads to next, this is what is mounted.
+            real = os.readlink(f"/proc/self/fd/{place}")  # noqa: PTH115
+            if bind.is_of_machine and is_hidden(real, hidden, mounts):
+                raise CannotStart(f'cannot mount "{bind.source}" at "{bind.target}": no pod may see it')
             return open_tree(place, _WHOLE)
         finally:
             os.close(place)
     except OSError as error:
-        raise CannotStart(f'cannot mount "{source}" at "{target}": {said(error)}') from error
+        raise CannotStart(f'cannot mount "{bind.source}" at "{bind.target}": {said(error)}') from error
 
 
 def _make(path: Path, *, is_folder: bool) -> None:
@@ -366,19 +369,13 @@ def _make(path: Path, *, is_folder: bool) -> None:
 
 
 def _copy_mode(source: str, copy: Path) -> None:
-    """Makes a folder look like another from outside."""
+    """Gives a file or folder the owner and the mode of another; its owner can always change it."""
     wanted, found = Path(source).stat(), copy.stat()
     if (wanted.st_uid, wanted.st_gid) != (found.st_uid, found.st_gid):
         with suppress(OSError):  # whoever has but one id owns all of a container's own files
             os.chown(copy, wanted.st_uid, wanted.st_gid)
     if wanted.st_mode != found.st_mode:
-        copy.chmod(stat.S_IMODE(wanted.st_mode) | 0o700)
-
-
-def _mount_points() -> list[str]:
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    points = (line.split(" ", 5)[4] for line in lines)
-    return [point.encode().decode("unicode_escape") if "\\" in point else point for point in points]
+        copy.chmod(stat.S_IMODE(wanted.st_mode) | (0o700 if stat.S_ISDIR(wanted.st_mode) else 0o600))
 
 
 def _escaped(path: str | Path) -> str:

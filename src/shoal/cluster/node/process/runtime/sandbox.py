@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterable
 from ipaddress import ip_address
 
+from shoal.cluster.node.process.runtime.netfilter import netfilter_socket
 from shoal.cluster.node.process.runtime.networks import PodNetwork, set_sysctl
 from shoal.cluster.node.process.runtime.node import Node
 from shoal.cluster.node.process.runtime.protocol import SandboxSpec, SocketSpec
@@ -38,7 +39,7 @@ class Sandbox:
             self._network = node.network.make(spec.address, of_network)
         try:
             self._others = _named(spec.hostname, of_ipc, node)
-            self._processes = SharedProcesses() if spec.shares_processes else None
+            self._processes = SharedProcesses(node.launcher) if spec.shares_processes else None
         except BaseException:
             self.close()
             raise
@@ -82,6 +83,8 @@ class Sandbox:
 
 def make_socket(spec: SocketSpec) -> socket.socket:
     """A socket in the network that this process is in, listening where the spec says so."""
+    if spec.is_netfilter:
+        return netfilter_socket()
     family, where = _endpoint(spec)
     made = socket.socket(family, socket.SOCK_DGRAM if spec.is_datagram else socket.SOCK_STREAM)
     if not spec.address:

@@ -17,6 +17,7 @@ from types import FrameType
 
 from shoal.cluster.node.process.runtime.cgroups import Cgroups
 from shoal.cluster.node.process.runtime.connections import Connection
+from shoal.cluster.node.process.runtime.forks import ended_children
 from shoal.cluster.node.process.runtime.journal import note
 from shoal.cluster.node.process.runtime.loop import Loop
 from shoal.cluster.node.process.runtime.node import Node
@@ -42,6 +43,8 @@ class Server:
         self._is_over = False
         self._listening = _listening(path)
         self._loop.watch(self._listening.fileno(), self._accept)
+        self._launcher = node.launcher
+        self._loop.watch(self._launcher.fileno(), self._hear_launcher)
         self._watch_signals()
 
     def serve(self) -> None:
@@ -50,6 +53,7 @@ class Server:
             self._loop.turn(self._until_deadline())
             if self._verbs.is_stopping and not self._verbs.running:
                 break
+            self._loop.change(self._launcher.fileno(), with_writing=self._launcher.has_unsent)
 
     def _tell_all(self, happening: Happening) -> None:
         for connection in list(self._connections):
@@ -88,9 +92,18 @@ class Server:
             self._stop()
 
     def _reap(self) -> None:
-        with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                self._verbs.reaped(*ended)
+        for pid, status in ended_children():
+            self._verbs.reaped(pid, status)
+
+    def _hear_launcher(self, _: int) -> None:
+        """Passes on which children of the zygote ended, and sends it the orders that wait."""
+        before = self._launcher.fileno()
+        for pid, status in self._launcher.ended():
+            self._verbs.reaped(pid, status)
+        if self._launcher.fileno() != before:  # another zygote
+            self._loop.forget(before)
+            self._loop.watch(self._launcher.fileno(), self._hear_launcher)
+        self._launcher.flush()
 
     def _stop(self) -> None:
         """Asks all containers to end, and then makes them; whoever asks twice does not want to wait."""

@@ -33,6 +33,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     overlay_fault: Fault | None = None
     network_fault: Fault | None = None
     has_network: bool = False
+    translation_fault: Fault | None = None
+    """Why the kernel does not translate the addresses of Services."""
 
 
 def shortfalls(findings: Findings, *, wants_network: bool, settings: Path = _SETTINGS) -> list[str]:
@@ -52,6 +54,9 @@ def shortfalls(findings: Findings, *, wants_network: bool, settings: Path = _SET
         )
     if wants_network and findings.network_fault is not None:
         told.append(f"Pods use the machine's own network: {_why_no_network(findings.network_fault)}")
+    if findings.has_network and findings.translation_fault is not None:
+        why = _why_no_translation(findings.translation_fault)
+        told.append(f"Servers see the node's address in the place of a client that came through a Service: {why}")
     return told
 
 
@@ -101,6 +106,15 @@ def _why_no_network(fault: Fault) -> str:
     if fault.number == errno.ENOSPC:
         return "no further network namespace may be made; raise user.max_net_namespaces."
     return f"a network namespace with a bridge was refused ({fault.words}); allow it in the security module."
+
+
+def _why_no_translation(fault: Fault) -> str:
+    if fault.number in (errno.EROFS, errno.EACCES):
+        return f"the settings of their network cannot be changed ({fault.words}); mount /proc/sys writable."
+    return (
+        f"the kernel refused to translate addresses ({fault.words}), so that a process relays them; load the modules "
+        "`nf_tables`, `nft_chain_nat`, `nft_numgen`, `nft_masq` and `nf_conntrack_netlink`."
+    )
 
 
 def _setting(settings: Path, name: str) -> str:

@@ -44,6 +44,8 @@ AT_RECURSIVE = 0x8000
 OPEN_TREE_CLONE = 0x1
 OPEN_TREE_CLOEXEC = os.O_CLOEXEC
 MOVE_MOUNT_F_EMPTY_PATH = 0x4
+RESOLVE_NO_MAGICLINKS = 0x2
+RESOLVE_NO_SYMLINKS = 0x4
 
 # prctl
 PR_SET_PDEATHSIG = 1
@@ -53,6 +55,7 @@ PR_SET_NAME = 15
 PR_CAPBSET_READ = 23
 PR_CAPBSET_DROP = 24
 PR_SET_SECUREBITS = 28
+PR_SET_SECCOMP = 22
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 PR_CAP_AMBIENT = 47
@@ -89,6 +92,10 @@ class _MountAttributes(ctypes.Structure):
 
 class _HowToOpen(ctypes.Structure):
     _fields_ = [("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64)]
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
 
 
 class _CapabilityHeader(ctypes.Structure):
@@ -162,8 +169,12 @@ def open_tree(source: str | int, flags: int = OPEN_TREE_CLONE | OPEN_TREE_CLOEXE
 
 def open_without_links(path: str) -> int:
     """Takes hold of what is at a path, without being able to read it; ELOOP where there is a link on the way."""
-    no_symlinks = 0x04
-    how = _HowToOpen(os.O_PATH | os.O_CLOEXEC, 0, no_symlinks)
+    return open_resolved(path, os.O_PATH | os.O_CLOEXEC, RESOLVE_NO_SYMLINKS)
+
+
+def open_resolved(path: str, flags: int, resolve: int) -> int:
+    """Opens a file on whose way only some things are allowed (kernel 5.6); ELOOP where there is another."""
+    how = _HowToOpen(flags, 0o600 if flags & os.O_CREAT else 0, resolve)
     call = ctypes.c_long(_OPENAT2)
     size = ctypes.c_size_t(ctypes.sizeof(how))
     return _checked(
@@ -239,6 +250,13 @@ def set_capabilities(*, effective: int, permitted: int, inheritable: int) -> Non
         )
     )
     _checked(_libc.capset(ctypes.byref(header), words))
+
+
+def install_filter(instructions: ctypes.Array[ctypes.c_char], length: int) -> None:
+    """Binds this process, and those that it starts, to a seccomp filter of so many instructions."""
+    mode_filter = 2
+    program = _FilterProgram(length, ctypes.addressof(instructions))
+    prctl(PR_SET_SECCOMP, mode_filter, ctypes.addressof(program))
 
 
 def _checked(result: int, path: str | None = None) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from shoal.cluster.node.process.runtime.networks import Addresses, build
+from shoal.cluster.node.process.runtime.networks import Addresses, build, prepare_translation
 from shoal.cluster.node.process.runtime.shortfalls import Fault, Findings
 from shoal.cluster.node.process.runtime.syscalls import (
     CLONE_NEWIPC,
@@ -76,7 +76,13 @@ def _found(root: Path, addresses: Addresses | None) -> Findings:
     if addresses is None:
         return Findings(overlay_fault=overlay_fault)
     network_fault = _attempt("network", lambda: _have_own_network(addresses))
-    return Findings(overlay_fault=overlay_fault, network_fault=network_fault, has_network=network_fault is None)
+    has_network = network_fault is None
+    return Findings(
+        overlay_fault=overlay_fault,
+        network_fault=network_fault,
+        has_network=has_network,
+        translation_fault=_attempt("translation", prepare_translation) if has_network else None,
+    )
 
 
 def _attempt(step: str, action: Callable[[], None]) -> Fault | None:
