@@ -81,7 +81,7 @@ async def node(cluster: Cluster, tmp_path: Path) -> AsyncIterator[Node]:
 
 @pytest.fixture
 def interpreter(tmp_path: Path) -> Interpreter:
-    return Interpreter(executable="/opt/env/bin/python3", prefixes=["/opt/env", "/usr"])
+    return Interpreter(executable="/opt/env/bin/python3", files=["/opt/env", "/usr"])
 
 
 def mounting(name: str, source: dict[str, Any], **mount: Any) -> dict[str, Any]:

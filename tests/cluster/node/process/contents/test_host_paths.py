@@ -45,11 +45,11 @@ def folder() -> Iterator[Path]:
     ],
 )
 def test_what_is_of_the_right_kind_is_taken_as_it_is(folder: Path, name: str, type_: str) -> None:
-    assert host_path(str(folder / name), type_) == folder / name
+    assert host_path(str(folder / name), type_, hidden=()) == folder / name
 
 
 def test_devices_are_known() -> None:
-    assert host_path("/dev/null", "CharDevice") == Path("/dev/null")
+    assert host_path("/dev/null", "CharDevice", hidden=()) == Path("/dev/null")
 
 
 @pytest.mark.parametrize(
@@ -67,26 +67,49 @@ def test_devices_are_known() -> None:
 )
 def test_what_is_of_another_kind_is_refused(folder: Path, name: str, type_: str, title: str) -> None:
     with pytest.raises(Missing) as caught:
-        host_path(str(folder / name), type_)
+        host_path(str(folder / name), type_, hidden=())
     assert str(caught.value) == f"hostPath type check failed: {folder / name} is not {title}"
 
 
 @pytest.mark.parametrize("type_", ["", "DirectoryOrCreate"])
 def test_a_folder_that_may_be_made_is_made(folder: Path, type_: str) -> None:
-    made = host_path(str(folder / "deep" / "new"), type_)
+    made = host_path(str(folder / "deep" / "new"), type_, hidden=())
     assert stat.S_IMODE(made.stat().st_mode) == 0o755
 
 
 def test_a_file_that_may_be_made_is_made_but_not_its_folder(folder: Path) -> None:
-    assert host_path(str(folder / "new"), "FileOrCreate").is_file()
+    assert host_path(str(folder / "new"), "FileOrCreate", hidden=()).is_file()
     with pytest.raises(Missing, match="no such file or directory"):
-        host_path(str(folder / "deep" / "new"), "FileOrCreate")
+        host_path(str(folder / "deep" / "new"), "FileOrCreate", hidden=())
+
+
+def test_what_is_made_can_be_used_by_pods_of_any_user_whatever_the_umask(folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        made = host_path(str(folder / "deep" / "new"), "DirectoryOrCreate", hidden=())
+        file = host_path(str(folder / "file"), "FileOrCreate", hidden=())
+    finally:
+        os.umask(before)
+    assert [oct(stat.S_IMODE(path.stat().st_mode)) for path in (made.parent, made, file)] == ["0o755", "0o755", "0o644"]
+
+
+@pytest.mark.parametrize("type_", ["", "DirectoryOrCreate", "FileOrCreate", "File"])
+@pytest.mark.parametrize("name", ["secrets", "secrets/file", "secrets/new", "way", "way/file", "again/file"])
+def test_what_is_hidden_is_refused_by_every_way_and_nothing_is_made(folder: Path, name: str, type_: str) -> None:
+    hidden = folder / "secrets"
+    hidden.mkdir()
+    (hidden / "file").touch()
+    (folder / "way").symlink_to("secrets")
+    (folder / "again").symlink_to(hidden)
+    with pytest.raises(Missing, match="cannot be mounted: pods never see"):
+        host_path(str(folder / name), type_, hidden=[str(hidden)])
+    assert [path.name for path in hidden.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("path", ["relative", "/a/../b"])
 def test_a_path_that_could_mean_another_is_refused(path: str) -> None:
     with pytest.raises(Missing, match="invalid HostPath"):
-        host_path(path, "")
+        host_path(path, "", hidden=())
 
 
 def test_links_lead_within_a_volume_but_not_out_of_it(tmp_path: Path) -> None:

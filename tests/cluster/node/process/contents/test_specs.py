@@ -14,7 +14,7 @@ from shoal.cluster.node.process.contents import ConfigProblem, NodeFacts
 from shoal.cluster.node.process.contents.accounts import Account, account_in
 from shoal.cluster.node.process.contents.gpus import gpu_devices, gpu_variables
 from shoal.cluster.node.process.contents.images import PAUSE, Image
-from shoal.cluster.node.process.contents.machine_root import HOME, PROGRAMS, Interpreter, MachineRoot, folders_of_links
+from shoal.cluster.node.process.contents.machine_root import HOME, PROGRAMS, Interpreter, MachineRoot
 from shoal.cluster.node.process.contents.specs import Recipe, container_spec, exec_spec
 from shoal.cluster.node.process.layout import Layout
 from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec, Ids
@@ -136,7 +136,7 @@ def test_a_rootfs_is_left_as_it_is(build: Build, tmp_path: Path) -> None:
     image = Image(name="app", root=str(tmp_path), user=1000)
     spec = build(image=image)
     found = variables(spec)
-    assert (spec.root, spec.directory, spec.hidden) == (str(tmp_path), "/", [str(build.layout.data_dir)])
+    assert (spec.root, spec.directory, spec.hidden[0]) == (str(tmp_path), "/", str(build.layout.data_dir))
     assert (found["PATH"], found["HOME"]) == (STANDARD, "/home/alice")
     assert spec.ids == Ids(user=1000, group=100)
     assert set(targets(spec)) == {"/etc/hosts", "/etc/resolv.conf", "/etc/hostname", "/dev/termination-log"}
@@ -158,57 +158,24 @@ def test_without_namespaces_it_is_told_where_the_volumes_are(build: Build) -> No
     assert "SHOAL_VOLUME_MY_DATA" not in variables(build(mounted, binds=binds))
 
 
-def test_credentials_are_not_seen(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.cluster.node.process.contents.machine_root._PRIVATE", ())  # tests live in such a place
+def test_credentials_are_hidden_from_volumes_too(build: Build) -> None:
     (build.home / ".ssh").mkdir()
     (build.home / ".config" / "gcloud").mkdir(parents=True)
     (build.home / ".netrc").write_text("password")
-    spec = build()
-    assert spec.hidden == [str(build.layout.data_dir), str(build.home / ".ssh"), str(build.home / ".config/gcloud")]
-    assert targets(spec)[str(build.home / ".netrc")] == str(build.layout.folder / "nothing")
+    expected = [build.layout.data_dir, build.home / ".ssh", build.home / ".config/gcloud", build.home / ".netrc"]
+    assert build().hidden[:4] == [str(path) for path in expected]
 
 
-def test_somebody_who_may_not_enter_a_home_sees_the_programs_in_it_and_nothing_else(
-    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("shoal.cluster.node.process.contents.machine_root._PRIVATE", ())  # tests live in such a place
-    build.home.chmod(0o700)
-    environment = build.home / "env"
-    environment.mkdir()
-    (build.home / ".netrc").write_text("password")
-    build.interpreter = Interpreter(executable=f"{environment}/bin/python", prefixes=[str(environment), "/usr"])
-
-    theirs = build({"securityContext": {"runAsUser": 54321}}, facts=NodeFacts(has_all_ids=True))
-    (closed,) = [folder for folder in theirs.hidden if environment.is_relative_to(folder)]
-    assert Bind(source=str(environment), target=str(environment), is_read_only=True) in theirs.binds
-    assert [bind.target for bind in theirs.binds if Path(bind.target).is_relative_to(closed)] == [str(environment)]
-
-    for facts, user in ((NodeFacts(has_all_ids=True), 0), (NodeFacts(), 54321)):
-        spec = build({"securityContext": {"runAsUser": user}}, facts=facts)
-        assert str(environment) not in targets(spec)
-        assert closed not in spec.hidden
-
-
-def test_what_lies_where_containers_have_their_own_is_bound(build: Build) -> None:
-    build.interpreter = Interpreter(executable="/tmp/env/bin/python", prefixes=["/tmp/env", "/usr"])
-    spec = build(image=Image(name="app", directory="/var/tmp/torch"))
-    assert Bind(source="/tmp/env", target="/tmp/env", is_read_only=True) in spec.binds
-    assert Bind(source="/var/tmp/torch", target="/var/tmp/torch", is_read_only=True) in spec.binds
-    assert "/usr" not in targets(spec)
-
-
-def test_an_interpreter_is_reached_by_the_links_that_lead_to_it(tmp_path: Path) -> None:
-    for name in ("env", "tools", "real"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "real" / "python3.11").touch()
-    (tmp_path / "tools" / "python3").symlink_to("../real/python3.11")
-    (tmp_path / "env" / "python3").symlink_to(tmp_path / "tools" / "python3")
-    (tmp_path / "env" / "python").symlink_to("python3")
-    folders = [str(tmp_path / name) for name in ("env", "tools", "real")]
-    assert folders_of_links(tmp_path / "env" / "python") == folders
-    assert folders_of_links(tmp_path / "real" / "python3.11") == []
-    (tmp_path / "env" / "public").symlink_to("/tmp/python")
-    assert folders_of_links(tmp_path / "env" / "public") == []
+def test_nothing_of_the_machine_is_shown_but_programs_the_interpreter_and_what_the_image_names(build: Build) -> None:
+    build.interpreter = Interpreter(executable="/home/me/env/bin/python", files=["/home/me/env", "/usr"])
+    shown = build(image=Image(name="app", directory="/opt/torch", paths=["/data/models"])).shown
+    assert [path for path in shown if not path.startswith(("/etc/", "/lib"))] == [
+        *("/bin", "/opt", "/sbin", "/usr"),
+        *("/data/models", "/gnu/store", "/nix/store", "/home/me/env"),
+    ]
+    assert "/etc/passwd" in shown
+    assert not {"/etc", "/etc/shadow", "/etc/ssh", "/etc/ssl"} & {*shown}
+    assert build(image=Image(name="app", root="/srv/rootfs")).shown == []
 
 
 def test_binds_are_made_from_the_top_and_a_volume_takes_the_place_of_ours(build: Build) -> None:

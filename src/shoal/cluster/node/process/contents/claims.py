@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shoal.api.core import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PersistentVolume, PersistentVolumeClaim
 from shoal.api.core.pod_details import PodDetails, VolumeDetails
 from shoal.api.meta import is_controlled_by
-from shoal.cluster.node.process.contents.host_paths import host_path
+from shoal.cluster.node.process.contents.host_paths import host_path, refuse_hidden
 from shoal.cluster.node.process.contents.problems import Missing, Unbound
 from shoal.kube import ApiError, Client, ConnectionFault
 
@@ -23,6 +24,8 @@ class ClaimedVolume:
     folder: Path
     is_local: bool
     """Of the kind ``local``, whose files are given to a pod's group."""
+    is_provisioned: bool = False
+    """Whether it is a folder that Shoal made for the claim."""
 
 
 def claim_name(pod: PodDetails, volume: VolumeDetails) -> str:
@@ -32,8 +35,13 @@ def claim_name(pod: PodDetails, volume: VolumeDetails) -> str:
     return f"{pod.metadata.name}-{volume.name}" if volume.ephemeral is not None else ""
 
 
-async def claimed_volume(client: Client, pod: PodDetails, volume: VolumeDetails) -> ClaimedVolume:
-    """The folder behind a volume's claim; Unbound where the claim has no volume, Missing where that is not there."""
+async def claimed_volume(
+    client: Client, pod: PodDetails, volume: VolumeDetails, *, provisioned: Path, hidden: Sequence[str]
+) -> ClaimedVolume:
+    """The folder behind a volume's claim; Unbound where the claim has no volume, Missing where that is not there.
+
+    ``provisioned`` holds the folders that Shoal makes for claims.
+    """
     name = claim_name(pod, volume)
     namespace = pod.metadata.namespace
     try:
@@ -43,7 +51,7 @@ async def claimed_volume(client: Client, pod: PodDetails, volume: VolumeDetails)
         found = await _volume_of(client, claim)
     except Missing as missing:
         raise Unbound(f"error processing PVC {namespace}/{name}: {missing}") from missing
-    return _folder_of(found)
+    return _folder_of(found, provisioned=provisioned, hidden=hidden)
 
 
 async def _bound_claim(client: Client, namespace: str, name: str) -> PersistentVolumeClaim:
@@ -76,13 +84,16 @@ async def _volume_of(client: Client, claim: PersistentVolumeClaim) -> Persistent
     return volume
 
 
-def _folder_of(volume: PersistentVolume) -> ClaimedVolume:
+def _folder_of(volume: PersistentVolume, *, provisioned: Path, hidden: Sequence[str]) -> ClaimedVolume:
     spec = volume.spec
     if spec.host_path is not None:
         path, kind = str(spec.host_path.get("path", "")), str(spec.host_path.get("type") or "")
-        return ClaimedVolume(folder=host_path(path, kind, mode=_OPEN), is_local=False)
+        is_provisioned = path == str(provisioned / volume.metadata.name)
+        folder = host_path(path, kind, mode=_OPEN, hidden=() if is_provisioned else hidden)
+        return ClaimedVolume(folder=folder, is_local=False, is_provisioned=is_provisioned)
     if spec.local is not None:
         path = str(spec.local.get("path", ""))
+        refuse_hidden(path, hidden)
         if not Path(path).exists():
             raise Missing(f'path "{path}" does not exist')
         return ClaimedVolume(folder=Path(path), is_local=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,7 +23,7 @@ from shoal.cluster.node.process.contents.etc_files import EtcFiles, Names
 from shoal.cluster.node.process.contents.facts import NodeFacts
 from shoal.cluster.node.process.contents.gpus import gpu_devices, shared_gpus
 from shoal.cluster.node.process.contents.images import Images
-from shoal.cluster.node.process.contents.machine_root import Interpreter, MachineRoot, homes_of_people
+from shoal.cluster.node.process.contents.machine_root import Interpreter, MachineRoot
 from shoal.cluster.node.process.contents.memory import MemoryFolders
 from shoal.cluster.node.process.contents.mounts import inside, volume_binds
 from shoal.cluster.node.process.contents.problems import CONFIG_ERROR, ConfigProblem, Missing, VolumeProblem
@@ -31,6 +31,7 @@ from shoal.cluster.node.process.contents.references import (
     CONFIG_MAP,
     SECRET,
     Reference,
+    all_containers,
     references_of,
     references_of_variables,
 )
@@ -38,6 +39,7 @@ from shoal.cluster.node.process.contents.removal import remove_tree
 from shoal.cluster.node.process.contents.service_links import service_variables
 from shoal.cluster.node.process.contents.sources import Sources
 from shoal.cluster.node.process.contents.specs import Recipe, container_spec, exec_spec
+from shoal.cluster.node.process.contents.storage import StorageUsage, disk_usage
 from shoal.cluster.node.process.contents.tokens import Tokens
 from shoal.cluster.node.process.contents.volumes import Volume, Volumes
 from shoal.cluster.node.process.contents.writer import make_folder
@@ -72,7 +74,7 @@ class Contents:
         config_maps: Informer[PartialObject],
         secrets: Informer[PartialObject],
         interpreter: Interpreter | None = None,
-        homes: Iterable[Path] | None = None,
+        homes: Sequence[Path] | None = None,
         memory: MemoryFolders | None = None,
         gpu_files: Callable[[Sequence[str]], Sequence[str]] = gpu_devices,
         machine_etc: Path = _ETC,
@@ -90,7 +92,7 @@ class Contents:
         self._machine = MachineRoot(
             layout,
             interpreter or Interpreter.ours(),
-            homes_of_people() if homes is None else homes,
+            homes,
             has_namespaces=facts.has_namespaces,
         )
         self._volumes = Volumes(
@@ -101,6 +103,7 @@ class Contents:
             tokens=self._tokens,
             images=self._images,
             memory=self._memory,
+            hidden=self._machine.hidden,
         )
         self._held: dict[str, _Held] = {}
         self._users: dict[Reference, set[str]] = {}
@@ -143,6 +146,20 @@ class Contents:
     def next_refresh(self, pod: PodDetails) -> float | None:
         """In how many seconds a token of the pod is due; None where it has none."""
         return self._tokens.seconds_until_due(pod.metadata.uid)
+
+    def storage_usage(self, pod: PodDetails) -> StorageUsage:
+        """What a pod uses of the machine's storage now; it reads all of its folders, so call it in a thread."""
+        uid = pod.metadata.uid
+        empty = {volume.name: volume.empty_dir for volume in pod.spec.volumes if volume.empty_dir is not None}
+        places = {name: volume.source for name, volume in self._volumes_of(pod).items() if name in empty}
+        return StorageUsage(
+            volumes={name: disk_usage(place) for name, place in places.items()},
+            containers={
+                container.name: disk_usage(*self._layout.own_folders(uid, container.name))
+                for container in all_containers(pod)
+            },
+            in_memory=frozenset(name for name, source in empty.items() if source.medium == "Memory"),
+        )
 
     async def forget(self, uid: str) -> None:
         """Removes all that is kept of a pod, also of one that an agent before this one left."""

@@ -82,6 +82,25 @@ def may_gain_privileges(container: ContainerDetails) -> bool:
     return container.security_context.allow_privilege_escalation is not False
 
 
+def has_filter(pod: PodDetails, container: ContainerDetails) -> bool:
+    """Whether system calls are filtered, which they are by default, as with a kubelet's ``seccompDefault``.
+
+    ConfigProblem where a profile is named that this node does not have.
+    """
+    if container.security_context.privileged:
+        return False
+    profile = container.security_context.seccomp_profile or pod.spec.security_context.seccomp_profile
+    if profile is None or profile.type == "RuntimeDefault":
+        return True
+    if profile.type == "Unconfined":
+        return False
+    raise ConfigProblem(
+        CREATE_ERROR,
+        f'seccomp profile "{profile.type}" cannot be had on this node: set seccompProfile.type to RuntimeDefault or '
+        f"Unconfined (container: {container.name})",
+    )
+
+
 def _check_not_root(pod: PodDetails, container: ContainerDetails, asked: int | None, user: int) -> None:
     must_not = container.security_context.run_as_non_root
     if must_not is None:

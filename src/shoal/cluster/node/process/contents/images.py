@@ -3,8 +3,9 @@
     default: host                   # or forbidden: what no entry matches
     images:
       - match: "pytorch/*"          # a glob, or several; the first entry that matches counts
-        root: host                  # the machine's own files, which is the default; forbidden; or an unpacked rootfs
+        root: host                  # the machine's own programs, which is the default; forbidden; or an unpacked rootfs
         directory: /opt/envs/torch  # with root host: its bin/ comes first in PATH, and it is where commands start
+        paths: [/data/models]       # with root host: further files and folders of the machine that containers see
         entrypoint: [python3]       # like an image's own: what runs where a pod says nothing else
         command: [-m, http.server]
         env: {NCCL_DEBUG: INFO}
@@ -66,6 +67,8 @@ class Image:
     root: str = ""
     """A folder; empty for the machine's own files."""
     directory: str = ""
+    paths: Sequence[str] = ()
+    """Further files and folders of the machine that are seen."""
     entrypoint: Sequence[str] = ()
     command: Sequence[str] = ()
     env: dict[str, str] = field(default_factory=dict)
@@ -78,6 +81,7 @@ class _Entry(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     match: str | list[str]
     root: str = HOST
     directory: str = ""
+    paths: list[str] = []
     entrypoint: list[str] = []
     command: list[str] = []
     env: dict[str, str] = {}
@@ -125,7 +129,11 @@ class Images:
         image = _image(name, names, entry)
         if root != HOST:
             return replace(image, root=self._folder(name, "root", root))
-        return replace(image, directory=self._folder(name, "directory", image.directory) if image.directory else "")
+        return replace(
+            image,
+            directory=self._folder(name, "directory", image.directory) if image.directory else "",
+            paths=[self._path(name, path) for path in image.paths],
+        )
 
     def _folder(self, name: str, field_name: str, path: str) -> str:
         folder = (self._file.parent / path).resolve()
@@ -133,6 +141,12 @@ class Images:
             return str(folder)
         message = f'the {field_name} of image "{name}" in {self._file} is not a folder: {folder}'
         raise ConfigProblem(_PULL_ERROR, message)
+
+    def _path(self, name: str, path: str) -> str:
+        place = self._file.parent / path
+        if place.exists():
+            return os.path.abspath(place)  # noqa: PTH100 - links are shown as such
+        raise ConfigProblem(_PULL_ERROR, f'paths of image "{name}" in {self._file} names what is not there: {place}')
 
     def _read(self) -> None:
         try:
@@ -194,6 +208,7 @@ def _image(name: str, names: list[str], entry: _Entry | None) -> Image:
     return Image(
         name=name,
         directory=entry.directory,
+        paths=entry.paths,
         entrypoint=entrypoint,
         command=command,
         env=entry.env,
@@ -246,6 +261,8 @@ def _entry_problem(entry: _Entry) -> str:
         return f"root is empty: write {HOST}, {FORBIDDEN} or the path of an unpacked rootfs"
     if entry.directory and entry.root != HOST:
         return f"directory is set, but root is {entry.root!r}: it goes with root {HOST} alone"
+    if entry.paths and entry.root != HOST:
+        return f"paths are set, but root is {entry.root!r}: they go with root {HOST} alone"
     if entry.working_dir and not entry.working_dir.startswith("/"):
         return f"workingDir is {entry.working_dir!r}: write the whole path, as it is inside"
     is_bad_user = isinstance(entry.user, str) and not _USER.fullmatch(entry.user)

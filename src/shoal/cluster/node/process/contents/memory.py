@@ -2,7 +2,7 @@
 
 They lie in the machine's own ``/dev/shm``, where every user may make some: no mount is needed, which only root could
 make outside of the containers. Where that is no tmpfs, or has not the room that was asked for, such a volume is a
-folder on disk like any other. The size that a volume may have is not enforced.
+folder on disk like any other. A pod whose volume grows beyond its size is evicted (see ``storage``).
 """
 
 from __future__ import annotations

@@ -63,6 +63,8 @@ def _bind(
         target=target,
         is_read_only=mount.read_only or volume.is_read_only,
         follows_links=not part,  # all have been followed, and another container may just be making one
+        is_of_machine=volume.is_of_machine,
+        has_devices=container.security_context.privileged,
     )
 
 

@@ -12,6 +12,7 @@ from shoal.cluster.node.process.contents.facts import NodeFacts
 from shoal.cluster.node.process.contents.gpus import gpu_variables
 from shoal.cluster.node.process.contents.identity import (
     capabilities_of,
+    has_filter,
     ids_of,
     may_gain_privileges,
     user_asked_for,
@@ -80,11 +81,8 @@ def container_spec(
         **({} if facts.has_namespaces else volume_variables(recipe)),
     }
     binds = [*_etc_binds(recipe, layout), *recipe.binds]
-    hidden = machine.hidden()
     if not image.root:
-        closed = machine.closed_to(ids, directory=image.directory) if facts.has_all_ids and ids.user != 0 else []
-        binds = [*machine.binds(own_folder, directory=image.directory, closed=closed), *binds]
-        hidden = machine.hidden(closed)
+        binds = [*machine.binds(own_folder), *binds]
     return ContainerSpec(
         id=recipe.id,
         sandbox=uid,
@@ -94,14 +92,16 @@ def container_spec(
         env=[f"{name}={value}" for name, value in variables.items()],
         directory=container.working_dir or image.working_dir or image.directory or ("/" if image.root else home),
         root=image.root,
+        shown=[] if image.root else machine.shown(image),
         scratch=str(layout.scratch(uid, container.name, recipe.attempt)),
         is_root_read_only=container.security_context.read_only_root_filesystem,
         binds=in_order(binds),
-        hidden=hidden,
+        hidden=machine.hidden(),
         devices=list(recipe.devices),
         ids=ids,
         capabilities=capabilities_of(container),
         may_gain_privileges=may_gain_privileges(container),
+        has_filter=has_filter(pod, container),
         limits=limits_of(pod, container),
         log=str(layout.log(uid, container.name, recipe.attempt)),
         has_stdin=container.stdin,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -11,7 +12,7 @@ from shoal.api.meta import parse_quantity
 from shoal.cluster.node.process.contents.claims import claim_name, claimed_volume
 from shoal.cluster.node.process.contents.facts import NodeFacts
 from shoal.cluster.node.process.contents.files import Ingredients, files_of
-from shoal.cluster.node.process.contents.host_paths import host_path
+from shoal.cluster.node.process.contents.host_paths import host_path, make_folders
 from shoal.cluster.node.process.contents.identity import common_user
 from shoal.cluster.node.process.contents.images import Images
 from shoal.cluster.node.process.contents.memory import MemoryFolders
@@ -33,6 +34,8 @@ class Volume:
 
     source: Path
     is_read_only: bool = False
+    is_of_machine: bool = False
+    """Whether its path was chosen by a user: what is hidden from pods is refused there."""
 
 
 class Volumes:
@@ -48,6 +51,7 @@ class Volumes:
         tokens: Tokens,
         images: Images,
         memory: MemoryFolders,
+        hidden: Callable[[], Sequence[str]],
     ) -> None:
         self._client = client
         self._layout = layout
@@ -56,6 +60,7 @@ class Volumes:
         self._tokens = tokens
         self._images = images
         self._memory = memory
+        self._hidden = hidden
 
     async def set_up(self, pod: PodDetails, made: dict[str, Volume]) -> None:
         """Makes the volumes that containers use and adds them to ``made``; VolumeProblem says what is missing.
@@ -101,7 +106,8 @@ class Volumes:
         if volume.empty_dir is not None:
             return Volume(source=self._empty(pod, volume, volume.empty_dir))
         if volume.host_path is not None:
-            return Volume(source=host_path(volume.host_path.path, volume.host_path.type))
+            source = host_path(volume.host_path.path, volume.host_path.type, hidden=self._hidden())
+            return Volume(source=source, is_of_machine=True)
         if claim_name(pod, volume):
             return await self._claimed(pod, volume)
         if volume.image is not None:
@@ -140,7 +146,7 @@ class Volumes:
         folder = self._folder(pod, volume)
         is_new = write_files(folder, files, group=group)
         for place in nested_mounts(pod, volume.name):
-            (folder / place).mkdir(parents=True, exist_ok=True)
+            make_folders(folder / place)
         return is_new
 
     async def _tokens_for(self, pod: PodDetails, volume: VolumeDetails) -> dict[TokenSource, str | Missing]:
@@ -170,12 +176,16 @@ class Volumes:
         return folder
 
     async def _claimed(self, pod: PodDetails, volume: VolumeDetails) -> Volume:
-        found = await claimed_volume(self._client, pod, volume)
+        found = await claimed_volume(self._client, pod, volume, provisioned=self._layout.claims, hidden=self._hidden())
         group = self._group(pod)
         if found.is_local and group is not None:
             await asyncio.to_thread(give_to_group, found.folder, group, is_read_only=False)
         claim = volume.persistent_volume_claim
-        return Volume(source=found.folder, is_read_only=claim is not None and claim.read_only)
+        return Volume(
+            source=found.folder,
+            is_read_only=claim is not None and claim.read_only,
+            is_of_machine=not found.is_provisioned,
+        )
 
     def _image(self, reference: str) -> Volume:
         try:

@@ -94,6 +94,13 @@ class PodKeeper:
         worker = self._workers.get(found.metadata.uid) if found is not None else None
         return worker.pod if worker is not None else found
 
+    def address(self, uid: str) -> str | None:
+        """A pod's address in the network of the pods; None where it does not run, empty where it has none there."""
+        worker, means = self._workers.get(uid), self._means
+        if worker is None or means is None or worker.address is None:
+            return None
+        return worker.address if means.has_pod_network else ""
+
     def running(self, uid: str, container: str) -> str | None:
         """The id of a container of a pod, where it runs."""
         worker = self._workers.get(uid)

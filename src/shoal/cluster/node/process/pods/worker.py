@@ -20,6 +20,7 @@ from shoal.api.core import is_finished
 from shoal.api.core.pod_details import POD_DETAILS, PodDetails
 from shoal.cluster.node.pod_status import Report, status_patch
 from shoal.cluster.node.process.client import RuntimeFault
+from shoal.cluster.node.process.contents.storage import excess, storage_limits
 from shoal.cluster.node.process.pods.admission import Refusal
 from shoal.cluster.node.process.pods.collaborators import DISCONNECTED, Collaborators
 from shoal.cluster.node.process.pods.containers import Containers
@@ -34,6 +35,10 @@ log = structlog.get_logger("shoal.cluster.node.process")
 
 _HELD_BACK = timedelta(milliseconds=300)
 """For so long nothing is written of a pod that is about to run: it spares most pods a write."""
+EVICTED = "Evicted"
+_GRACE_OF_EVICTED = 1
+STORAGE_EVERY = 10.0
+"""Seconds between two looks at what a pod with limits uses of the machine's storage."""
 _AGAIN_AFTER = (1.0, 10.0)
 """Seconds, first and longest, after which a look that failed is taken again."""
 
@@ -73,6 +78,11 @@ class PodWorker:
     def holds_resources(self) -> bool:
         """Whether what the pod asked for counts: it was taken in, and has not ended, nor was it forced out."""
         return self.is_admitted and not self._is_closed and not self._is_gone
+
+    @property
+    def address(self) -> str | None:
+        """The address at which the pod is found; None while it has no sandbox."""
+        return self._sandbox.address if self._sandbox.is_there else None
 
     # What it is told
 
@@ -154,7 +164,7 @@ class PodWorker:
         if is_ending:
             self.containers.is_ending = True
             grace = self.pod.metadata.deletion_grace_period_seconds
-            own = self.pod.spec.termination_grace_period_seconds
+            own = _GRACE_OF_EVICTED if self._reason[0] == EVICTED else self.pod.spec.termination_grace_period_seconds
             self.containers.hurry(grace if grace is not None else own if own is not None else 0)
         steps = plan(self.pod, self.containers.courses, now=now, began=self._began, is_ending=is_ending)
         if steps.is_past_deadline:
@@ -187,7 +197,20 @@ class PodWorker:
         finally:
             self._woken.set()
         if self._sandbox.is_ready:
+            self._spawn(self._watch_storage())
             await self._sandbox.keep_fresh(lambda: self.pod)
+
+    async def _watch_storage(self) -> None:
+        """Evicts the pod once it uses more of the machine's storage than it may."""
+        limits = storage_limits(self.pod)
+        while limits and not self._reason[0]:
+            usage = await asyncio.to_thread(self._means.contents.storage_usage, self.pod)
+            if message := excess(limits, usage):
+                self._reason = (EVICTED, message)
+                self._means.warn(self.pod, EVICTED, message)
+                self._woken.set()
+                return
+            await asyncio.sleep(STORAGE_EVERY)
 
     def _admit(self) -> None:
         if is_finished(self.pod) or self.pod.metadata.is_deleting or self._is_gone:
