@@ -137,6 +137,9 @@ async def test_kubectl_shows_usage_logs_and_why_there_are_no_commands(served: Se
     assert "hello" in await kubectl("logs", "web")
     assert "is on the simulated node sim-0-0: no command can be run in it" in await kubectl("exec", "web", "--", "ls")
     assert "nothing listens on its ports" in await kubectl("port-forward", "web", ":80")
+    proxied = await kubectl("get", "--raw", "/api/v1/namespaces/default/pods/web:80/proxy/")
+    assert "(ServiceUnavailable)" in proxied
+    assert "pod default/web is on the simulated node sim-0-0: nothing listens on its ports" in proxied
 
 
 def a_running_pod(**annotations: str) -> Pod:

@@ -109,7 +109,11 @@ class Kubelet(Protocol):
     async def connect(
         self, request: web.Request, verb: str, namespace: str, pod: str, container: str
     ) -> web.StreamResponse:
-        """Runs a command (``exec``, ``run``), joins a container (``attach``) or reaches ports (``portForward``)."""
+        """Runs a command (``exec``, ``run``), joins a container (``attach``) or reaches ports of a pod.
+
+        ``portForward`` is a kubelet's: any number of connections, made inside the pod. ``podConnect`` is ours: one
+        connection to the pod's address, which carries nothing but its bytes.
+        """
         ...
 
     def usage(self, node: str) -> NodeUsage:

@@ -16,9 +16,9 @@ from typing import Protocol
 import structlog
 from aiohttp import web
 
+from shoal.cluster.inflow import Inflow
 from shoal.cluster.node.kubelet.answers import Refused
 from shoal.cluster.node.kubelet.departures import while_connected
-from shoal.cluster.node.kubelet.inflow import Inflow
 from shoal.cluster.node.kubelet.spdy import BadFrame
 from shoal.cluster.node.kubelet.spdy_streams import SpdyStream, SpdyStreams
 from shoal.cluster.node.kubelet.wires import (

@@ -12,6 +12,7 @@ from aiohttp import web
 from shoal.cluster.node.kubelet.access import SecurePort, check_access, is_by_port
 from shoal.cluster.node.kubelet.answers import Kubelet, Line, LogOptions, Refused
 from shoal.cluster.node.kubelet.usage import exposition, summary
+from shoal.kube.probes import bound_for_owner
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -28,7 +29,7 @@ _REASONS = {
 
 @asynccontextmanager
 async def serving(kubelet: Kubelet, socket: Path, port: SecurePort | None = None) -> AsyncIterator[None]:
-    """Serves an agent on a socket for the length of a block; who may enter the folder may use it.
+    """Serves an agent on a socket of its owner's alone for the length of a block.
 
     With a port it answers there too, whoever shows the right certificate.
     """
@@ -38,7 +39,7 @@ async def serving(kubelet: Kubelet, socket: Path, port: SecurePort | None = None
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, handler_cancellation=True)
     await runner.setup()
     try:
-        await web.UnixSite(runner, str(socket), backlog=4096).start()
+        await web.SockSite(runner, bound_for_owner(socket), backlog=4096).start()
         if port is not None:
             # A copy is closed with the site: the port stays its owner's.
             await web.SockSite(runner, port.listener.dup(), ssl_context=port.tls).start()
@@ -91,6 +92,7 @@ class _Routes:
                 routes += [web.get(path, self._connect), web.post(path, self._connect)]
         for path in ("/portForward/{namespace}/{pod}", "/portForward/{namespace}/{pod}/{uid}"):
             routes += [web.get(path, self._connect), web.post(path, self._connect)]
+        routes.append(web.get("/podConnect/{namespace}/{pod}/{uid}", self._connect))
         return routes
 
     async def _health(self, request: web.Request) -> web.Response:

@@ -14,8 +14,8 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from shoal.cluster.inflow import Inflow
 from shoal.cluster.node.kubelet.channels import ERROR, RESIZE, STDERR, STDIN, STDOUT, Close, Input, Said, Size, Wanted
-from shoal.cluster.node.kubelet.inflow import Inflow
 from shoal.cluster.node.kubelet.spdy import BadFrame
 from shoal.cluster.node.kubelet.spdy_streams import SpdyStream, SpdyStreams
 from shoal.cluster.node.kubelet.wires import BareWire, accept_spdy

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 
 from aiohttp import web
 
+from shoal.cluster.inflow import Inflow
 from shoal.cluster.node.kubelet.departures import while_connected
-from shoal.cluster.node.kubelet.inflow import Inflow
 from shoal.cluster.node.kubelet.spdy import (
     CANCEL,
     PROTOCOL_ERROR,

@@ -6,14 +6,14 @@ that were written against them upgrade to SPDY, which begins right behind the an
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any, Protocol, cast
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol
 
 import aiohttp
 from aiohttp import web
 
 from shoal.cluster.node.kubelet.answers import Refused
-from shoal.cluster.node.kubelet.inflow import Inflow
+from shoal.cluster.upgraded import Upgraded
 
 LARGEST_MESSAGE = 16 << 20
 SPDY = "SPDY/3.1"
@@ -54,49 +54,27 @@ class WebSocketWire:
         await self.response.send_bytes(data)
 
 
-class BareWire:
+class BareWire(Upgraded):
     """All that comes on a connection behind the request that upgraded it."""
 
     def __init__(self, request: web.Request, response: web.StreamResponse) -> None:
         """The response is 101, and sent."""
         self.response = response
-        self._transport = request.transport
-        self._unread = Inflow()
-        self._is_paused = False
-        # Where aiohttp has bytes read as a WebSocket it takes whatever reads them.
-        request.protocol.set_parser(cast(Any, self))
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """What the client sends, until it leaves."""
-        while data := await self._unread.get():
-            yield data
-            if self._is_paused and not self._unread.is_over_full and self._transport is not None:
-                self._is_paused = False
-                self._transport.resume_reading()
-
-    async def send(self, data: bytes) -> None:
-        """Sends to the client; waits while it takes nothing."""
-        await self.response.write(data)
-
-    # As aiohttp calls what reads for it
-
-    def feed_data(self, data: bytes) -> tuple[bool, bytes]:
-        """Takes what came; whether it was the last, and what is not for us."""
-        self._unread.put(bytes(data))
-        if self._unread.is_over_full and not self._is_paused and self._transport is not None:
-            self._is_paused = True
-            self._transport.pause_reading()
-        return False, b""
-
-    def feed_eof(self) -> None:
-        """The client has left."""
-        self._unread.end()
+        super().__init__(request.protocol.set_parser, request.transport, response.write)
 
 
 def is_spdy(request: web.Request) -> bool:
     """Whether a client wants to speak SPDY on the connection itself."""
     is_upgrade = "upgrade" in request.headers.get("Connection", "").lower()
     return is_upgrade and request.headers.get("Upgrade", "").lower() == SPDY.lower()
+
+
+async def accept_bare(request: web.Request, headers: Mapping[str, str]) -> BareWire:
+    """Answers that the connection is upgraded, and takes it over."""
+    response = web.StreamResponse(status=101, headers={"Connection": "Upgrade", **headers})
+    response.force_close()
+    await response.prepare(request)
+    return BareWire(request, response)
 
 
 async def accept_spdy(request: web.Request, protocols: Sequence[str]) -> BareWire:
@@ -106,10 +84,7 @@ async def accept_spdy(request: web.Request, protocols: Sequence[str]) -> BareWir
     if agreed is None:
         words = f"client supports [{' '.join(offered)}], server accepts [{' '.join(protocols)}]"
         raise Refused(403, f"unable to upgrade: unable to negotiate protocol: {words}")
-    response = web.StreamResponse(status=101, headers={"Connection": "Upgrade", "Upgrade": SPDY, _VERSION: agreed})
-    response.force_close()
-    await response.prepare(request)
-    return BareWire(request, response)
+    return await accept_bare(request, {"Upgrade": SPDY, _VERSION: agreed})
 
 
 def check_websocket(request: web.Request, protocols: tuple[str, ...]) -> None:

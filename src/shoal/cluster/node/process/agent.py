@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
 
 from shoal import __version__
 from shoal.api.core import CONFIG_MAPS, NODES, SECRETS, SERVICES
@@ -14,6 +15,7 @@ from shoal.cluster.node.kubelet import SecurePort, serving
 from shoal.cluster.node.process.answers import LocalKubelet
 from shoal.cluster.node.process.client import Runtime
 from shoal.cluster.node.process.contents import ApiAddress, Contents, NodeFacts
+from shoal.cluster.node.process.egress import Egress
 from shoal.cluster.node.process.latest_runtime import LatestRuntime
 from shoal.cluster.node.process.layout import NODE_ADDRESS, NODE_NAME, Layout
 from shoal.cluster.node.process.machine import Gpus, NodeKeeper, Presence, Usage, read_gpus, read_machine
@@ -27,11 +29,18 @@ _SILENT = "what runs containers does not answer: it is being started again"
 
 
 async def add_local_node(
-    manager: Manager, layout: Layout, *, api: ApiAddress, port: SecurePort | None
+    manager: Manager,
+    layout: Layout,
+    *,
+    api: ApiAddress,
+    port: SecurePort | None,
+    egress: socket.socket | None = None,
+    agents: Collection[int] = (),
 ) -> Callable[[], Awaitable[None]]:
     """Adds the agent of this machine, once there is a runtime; what it gives returns when pods can be bound here.
 
-    ``api`` is where the API server answers on this machine; one that knows no sockets finds the agent at ``port``.
+    ``api`` is where the API server answers on this machine; one that knows no sockets finds the agent at ``port``, and
+    connects to pods by what listens on ``egress``. ``agents`` are the ports of all agents that it finds like that.
     """
     first = await Runtime.connect(layout.runtime_socket)
     runtime = LatestRuntime(layout.runtime_socket, first)
@@ -83,6 +92,9 @@ async def add_local_node(
 
     for task in (answer, nodes.run, keeper.run, usage.run):
         manager.add_leader_task(task)
+    if egress is not None:
+        proxy = Egress(runtime if first.facts.has_network else None, agents=agents)
+        manager.add_leader_task(partial(proxy.run, egress))
     if not first.facts.has_network:
         manager.add_leader_task(name_publisher(manager, contents, pods))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from shoal.cluster import networks
+
 NODE_NAME = "local"
-POD_NETWORK = "10.88.0.0/16"
+POD_NETWORK = networks.POD_NETWORK
+SERVICE_NETWORK = networks.SERVICE_NETWORK
 NODE_ADDRESS = "10.88.0.1"
 """The node's own address in the network of its pods; the first one, so no pod gets it."""
-SERVICE_NETWORK = "10.96.0.0/12"
-"""Holds the addresses of services, whichever server gives them out."""
 CLUSTER_DOMAIN = "cluster.local"
 
 
@@ -25,6 +26,8 @@ class Layout:
         self.root = self.folder / "root"
         """An empty folder, on which roots of containers are built, each where only its container sees it."""
         self.pods = self.folder / "pods"
+        self.claims = self.data_dir / "volumes"
+        """What claims get that have no volume of their own: a folder each, named after the volume."""
 
     def pod(self, uid: str) -> Path:
         """All that is kept of a pod."""
@@ -41,6 +44,10 @@ class Layout:
     def container(self, uid: str, name: str, attempt: int) -> Path:
         """What one run of a container keeps to itself."""
         return self.pod(uid) / "containers" / name / str(attempt)
+
+    def own_folders(self, uid: str, name: str) -> list[Path]:
+        """All that a container wrote outside of its volumes, and its logs."""
+        return [self.pod(uid) / "containers" / name, self.pod(uid) / "logs" / name]
 
     def scratch(self, uid: str, name: str, attempt: int) -> Path:
         """What one run of a container writes outside of its volumes."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import structlog
 
 from shoal.api.core import NODES, PODS, Node
+from shoal.cluster import networks
 from shoal.cluster.indexes import all_pods
 from shoal.cluster.node.addresses import Addresses
 from shoal.cluster.node.kubelet import SecurePort, serving
@@ -23,7 +24,7 @@ from shoal.kube.changes import field_changed
 log = structlog.get_logger("shoal.cluster.node.simulated")
 
 SOCKET = "simulated.sock"
-POD_NETWORK = "10.244.0.0/14"
+POD_NETWORK = networks.SIMULATED_POD_NETWORK
 NODE_NETWORK = "10.192.0.0/14"
 POD_WORKERS = 64
 """Status patches under way at once: a server of one core is busy with half as many."""

@@ -23,6 +23,7 @@ _REFUSALS = {
     "run": "no command can be run in it",
     "attach": "there is no process to attach to",
     "portForward": "nothing listens on its ports",
+    "podConnect": "nothing listens on its ports",
 }
 
 
@@ -53,7 +54,8 @@ class SimulatedKubelet:
     ) -> web.StreamResponse:
         """Refuses: nothing runs here."""
         found = self._pod(namespace, pod)
-        raise Refused(501, f"pod {namespace}/{pod} is on the simulated node {found.spec.node_name}: {_REFUSALS[verb]}")
+        code = 503 if verb == "podConnect" else 501
+        raise Refused(code, f"pod {namespace}/{pod} is on the simulated node {found.spec.node_name}: {_REFUSALS[verb]}")
 
     def usage(self, node: str) -> NodeUsage:
         """What a node and its containers are taken to use."""

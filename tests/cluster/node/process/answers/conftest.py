@@ -43,6 +43,7 @@ class Household:
         self.kubectl = kubectl
         self.transport = cluster.transport
         self.pods: dict[str, PodDetails] = {}
+        self.addresses: dict[str, str] = {}
         self.specs: dict[str, list[ContainerSpec]] = {}
         self.ends: dict[str, asyncio.Event] = {}
         self.states: dict[str, ContainerState] = {}
@@ -93,6 +94,7 @@ class Household:
         self.pods[name] = msgspec.convert(pod, PodDetails, strict=False)
         address = f"10.88.0.{len(self.pods) + 1}"
         await self.runtime.open(a_sandbox(self.pods[name].metadata.uid, address=address))
+        self.addresses[self.pods[name].metadata.uid] = address
 
     def _note_end(self, state: ContainerState) -> None:
         self.states[state.id] = state
@@ -102,6 +104,9 @@ class Household:
 
     def pod(self, namespace: str, name: str) -> PodDetails | None:
         return self.pods.get(name) if namespace == "default" else None
+
+    def address(self, uid: str) -> str | None:
+        return self.addresses.get(uid)
 
     def running(self, uid: str, container: str) -> str | None:
         spec = self.spec(uid, container)

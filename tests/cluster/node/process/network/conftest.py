@@ -163,3 +163,13 @@ async def in_background(work: object) -> AsyncIterator[None]:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def free_port() -> int:
+    """A port of the machine's loopback that nobody listens on, neither for connections nor for datagrams."""
+    while True:
+        with socket.socket() as one, socket.socket(type=socket.SOCK_DGRAM) as other:
+            one.bind(("127.0.0.1", 0))
+            with contextlib.suppress(OSError):
+                other.bind(one.getsockname())
+                return int(one.getsockname()[1])

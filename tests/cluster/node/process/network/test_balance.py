@@ -11,6 +11,7 @@ from shoal.cluster.node.process.network.balance import (
     Balance,
     Chooser,
     Front,
+    is_translated,
     unreachable_address,
     wanted_fronts,
 )
@@ -95,6 +96,11 @@ CASES: dict[str, tuple[ProxiedService, list[ServingSlice], dict[tuple[str, int, 
         [behind(ONE)],
         {("10.96.0.7", 80, False): [("10.88.0.2", 8080)], ("10.88.0.1", 30080, False): [("10.88.0.2", 8080)]},
     ),
+    "a load balancer has node ports": (
+        web(type="LoadBalancer", ports=[HTTP | {"nodePort": 30080}]),
+        [behind(ONE)],
+        {("10.96.0.7", 80, False): [("10.88.0.2", 8080)], ("10.88.0.1", 30080, False): [("10.88.0.2", 8080)]},
+    ),
     "a headless service is not served": (a_service("web"), [behind(ONE)], {}),
     "another name is not served": (an_external("web", "example.com"), [behind(ONE)], {}),
     "of two families one": (
@@ -127,7 +133,47 @@ def test_a_service_has_fronts(
     assert {
         tuple(front): [(backend.address, backend.port) for backend in balance.backends]
         for front, balance in wanted.items()
-    } == expected
+        if not front.is_on_machine
+    } == {(*front, False): backends for front, backends in expected.items()}
+
+
+ON_LOOPBACK: dict[str, tuple[ProxiedService, set[tuple[str, int, bool]]]] = {
+    "a node port": (
+        web(type="NodePort", ports=[HTTP | {"nodePort": 30080}]),
+        {("127.0.0.1", 30080, False)},
+    ),
+    "a load balancer, with an address of its own": (
+        web(type="LoadBalancer", ports=[HTTP | {"nodePort": 30080}]),
+        {("127.0.0.1", 30080, False), ("127.96.0.7", 80, False)},
+    ),
+    "a load balancer without node ports": (
+        web(type="LoadBalancer", ports=[HTTP], allocateLoadBalancerNodePorts=False),
+        {("127.96.0.7", 80, False)},
+    ),
+    "not a load balancer of somebody else": (
+        web(type="LoadBalancer", loadBalancerClass="example.com/other", ports=[HTTP | {"nodePort": 30080}]),
+        {("127.0.0.1", 30080, False)},
+    ),
+    "no other Service": (web(), set()),
+}
+
+
+@pytest.mark.parametrize(("service", "expected"), ON_LOOPBACK.values(), ids=ON_LOOPBACK.keys())
+def test_loopback_of_the_machine_has(service: ProxiedService, expected: set[tuple[str, int, bool]]) -> None:
+    wanted = wanted_fronts(service, [behind(ONE)], node="local", machine=MACHINE)
+
+    assert {front[:3] for front in wanted if front.is_on_machine} == expected
+    assert all(front.address.startswith("127.") for front in wanted if front.is_on_machine)
+
+
+def test_the_kernel_leads_only_within_the_network_of_the_pods() -> None:
+    of_pods = wanted_fronts(
+        web(type="NodePort", ports=[HTTP | {"nodePort": 30080}]), [behind(ONE)], node="local", machine=MACHINE
+    )
+    of_machine = wanted_fronts(API_SERVER, [], node="local", machine=MACHINE)
+
+    assert {front.address for front, one in of_pods.items() if is_translated(front, one)} == {"10.96.0.7", "10.88.0.1"}
+    assert not any(is_translated(front, one) for front, one in of_machine.items())
 
 
 API_SERVER = a_service("kubernetes", "10.96.0.1", ports=[{"name": "https", "port": 443}])

@@ -31,7 +31,7 @@ from tests.cluster.node.process.network.builders import (
     put,
     remove,
 )
-from tests.cluster.node.process.network.conftest import WITHIN, PodNetwork, PodNetworks, in_background
+from tests.cluster.node.process.network.conftest import WITHIN, PodNetwork, PodNetworks, free_port, in_background
 from tests.support.waiting import eventually
 
 ADDRESS = "10.96.0.7"
@@ -49,7 +49,7 @@ def behind(*addresses: str) -> Any:
 async def proxying(pods: PodNetworks, catalogue: Catalogue) -> AsyncIterator[Proxy]:
     """A proxy that listens on all that it should."""
     proxy = Proxy(catalogue, node="local", machine=MACHINE)
-    async with in_background(proxy.run(pods.runtime)):
+    async with in_background(proxy.run(pods.runtime, translates=False)):
         await settled(proxy, catalogue)
         yield proxy
 
@@ -144,10 +144,11 @@ async def test_a_client_stays_with_its_backend_where_the_service_says_so(pods: P
 async def test_a_pod_reaches_itself_and_a_node_port(pods: PodNetworks) -> None:
     pod = await pods.pod()
     server = await pod.echo(8080)
-    service = a_service("web", ADDRESS, ports=[{"name": "http", "port": 80, "nodePort": 30080}])
+    port = free_port()
+    service = a_service("web", ADDRESS, ports=[{"name": "http", "port": 80, "nodePort": port}])
 
     async with proxying(pods, a_catalogue(service, behind(pod.address))):
-        assert await who(pod) == await who(pod, "10.88.0.1", 30080) == pod.address
+        assert await who(pod) == await who(pod, "10.88.0.1", port) == pod.address
     server.close()
 
 
@@ -172,7 +173,8 @@ async def test_a_connection_outlives_its_service(pods: PodNetworks) -> None:
 async def test_a_port_that_goes_from_one_service_to_another_is_listened_on_at_once(pods: PodNetworks) -> None:
     client, backend = await pods.pod(), await pods.pod()
     server = await backend.echo(8080)
-    port = {"name": "http", "port": 80, "nodePort": 30081}
+    number = free_port()
+    port = {"name": "http", "port": 80, "nodePort": number}
     owners = [a_service("web", ADDRESS, ports=[port]), a_service("api", "10.96.0.8", ports=[port])]
     slices = [a_slice(name, an_endpoint(backend.address), ports=[PORT], name=name) for name in ("web", "api")]
     catalogue = a_catalogue(owners[1], *slices)
@@ -183,7 +185,7 @@ async def test_a_port_that_goes_from_one_service_to_another_is_listened_on_at_on
                 remove(catalogue, old)
                 put(catalogue, new)
                 await settled(proxy, catalogue)
-                assert await who(client, "10.88.0.1", 30081) == backend.address
+                assert await who(client, "10.88.0.1", number) == backend.address
     server.close()
 
 
@@ -200,7 +202,7 @@ async def test_only_what_differs_is_touched(pods: PodNetworks) -> None:
 
     catalogue = a_catalogue(a_service("web", ADDRESS), behind(one), a_service("other", "10.96.0.8"))
     proxy = Proxy(catalogue, node="local", machine=MACHINE)
-    async with in_background(proxy.run(Counting())):
+    async with in_background(proxy.run(Counting(), translates=False)):
         await settled(proxy, catalogue)
         put(catalogue, behind(two))
         put(catalogue, a_service("web", ADDRESS, selector={"changed": "yes"}))
@@ -379,7 +381,7 @@ def test_what_is_listened_on_after_any_changes_is_what_should_be(happened: list[
         catalogue = Catalogue()
         proxy = Proxy(catalogue, node="local", machine=MACHINE)
         sockets = Nowhere()
-        async with in_background(proxy.run(sockets)):
+        async with in_background(proxy.run(sockets, translates=False)):
             for one, is_removed, is_pause in happened:
                 (remove if is_removed else put)(catalogue, one)
                 if is_pause:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import tempfile
 from collections.abc import AsyncIterator
@@ -12,16 +13,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dns.message
+import pytest
 
-from shoal.api.core import PODS, SERVICE_ACCOUNTS, SERVICES
+from shoal.api.core import EVENTS, PODS, SERVICE_ACCOUNTS, SERVICES
 from shoal.api.discovery_k8s_io import ENDPOINT_SLICES
 from shoal.cluster.apiserver.server import ApiServer, ServerOptions, serving
 from shoal.cluster.node.process.client import Runtime
-from shoal.cluster.node.process.network import add_network
+from shoal.cluster.node.process.network import PROXIED_SERVICES, add_network
 from shoal.cluster.node.process.runtime.protocol import Bind, ContainerSpec
 from shoal.kube import Client, Manager, running
-from tests.cluster.node.process.network.conftest import WITHIN, PodNetwork, PodNetworks, RuntimeProgram
+from tests.cluster.node.process.network.conftest import WITHIN, PodNetwork, PodNetworks, RuntimeProgram, free_port
 from tests.support.clusters.client import transport_to, until, writes
+from tests.support.node.runtime_program import SHOWN
 
 API_NAMES = [
     "10.96.0.1",
@@ -40,9 +43,11 @@ class Network:
         self.client = client
         self.manager = manager
 
-    async def make_service(self, name: str, address: str, backend: str, *, hostname: str = "") -> None:
-        port = {"name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080}
-        spec = {"clusterIP": address, "ports": [port]}
+    async def make_service(
+        self, name: str, address: str, backend: str, *, hostname: str = "", number: int = 80, **more: Any
+    ) -> None:
+        port = {"name": "http", "port": number, "protocol": "TCP", "targetPort": 8080}
+        spec = {"clusterIP": address, "ports": [port]} | more
         await self.client.create(SERVICES.documents(), {"metadata": {"name": name}, "spec": spec}, "default")
         endpoint = {"addresses": [backend], "conditions": {"ready": True}} | (
             {"hostname": hostname} if hostname else {}
@@ -145,6 +150,87 @@ async def test_a_new_service_is_served_and_nothing_is_written(
     server.close()
 
 
+async def test_a_load_balancer_has_an_address_on_the_loopback_of_the_machine(
+    pods: PodNetworks, runtime_program: RuntimeProgram, tmp_path: Path
+) -> None:
+    backend = await pods.pod()
+    server = await backend.echo(8080)
+    number = free_port()
+    async with network(tmp_path, runtime_program) as found:
+        await found.make_service("web", "10.96.5.3", backend.address, number=number, type="LoadBalancer")
+
+        async def ingress() -> Any:
+            service = await found.client.get(PROXIED_SERVICES, "web", "default")
+            return service.status.load_balancer.ingress
+
+        (point,) = await until(ingress, within=WITHIN)
+        assert (point.ip, point.ip_mode) == ("127.96.5.3", "Proxy")
+        assert await said_on_machine(point.ip, number) == f"{backend.address}\n".encode()
+
+        service = await found.client.get(PROXIED_SERVICES, "web", "default")
+        node_port = service.spec.ports[0].node_port
+        if not await events(found.client):  # where nobody else on this machine has that port
+            assert await said_on_machine("127.0.0.1", node_port) == f"{backend.address}\n".encode()
+            assert writes(found.manager.metrics) == 1
+    server.close()
+
+
+async def test_of_a_port_that_is_in_use_one_event_tells(
+    pods: PodNetworks, runtime_program: RuntimeProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shoal.cluster.node.process.network.proxy._AGAIN_AFTER", 0.02)
+    backend = await pods.pod()
+    server = await backend.echo(8080)
+    taken = socket.create_server(("127.96.5.4", 0))
+    number = taken.getsockname()[1]
+    balancer: dict[str, Any] = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False}
+    async with network(tmp_path, runtime_program) as found:
+        await found.make_service("web", "10.96.5.4", backend.address, number=number, **balancer)
+
+        async def error() -> Any:
+            service = await found.client.get(PROXIED_SERVICES, "web", "default")
+            points = service.status.load_balancer.ingress or []
+            return [port.error for point in points for port in point.ports or [] if port.error]
+
+        assert await until(error, within=WITHIN) == ["PortUnavailable"]
+        (event,) = await until(lambda: events(found.client), within=WITHIN)
+        assert event["reason"] == "PortUnavailable"
+        assert f"127.96.5.4:{number} (TCP): Address already in use" in event["message"]
+
+        taken.close()
+        assert await said_on_machine("127.96.5.4", number) == f"{backend.address}\n".encode()
+
+        async def has_recovered() -> bool:
+            return not await error()
+
+        await until(has_recovered, within=WITHIN)
+        (event,) = await events(found.client)
+        assert event.get("count", 1) == 1
+    server.close()
+
+
+async def events(client: Client) -> list[dict[str, Any]]:
+    found = await client.list(EVENTS.documents(), "default")
+    return [event.content for event in found.items if event.content["involvedObject"]["name"] == "web"]
+
+
+async def said_on_machine(address: str, port: int) -> bytes:
+    """What somebody says to a program of the machine that comes, once somebody does."""
+
+    async def listen() -> bytes:
+        try:
+            reader, writer = await asyncio.open_connection(address, port)
+            async with asyncio.timeout(1):
+                said = await reader.read(100)
+            writer.close()
+            return said
+        except OSError:
+            return b""
+
+    said: bytes = await until(listen, within=WITHIN)
+    return said
+
+
 async def test_all_is_served_again_in_the_network_of_the_next_runtime(
     runtime_program: RuntimeProgram, tmp_path: Path
 ) -> None:
@@ -227,6 +313,7 @@ async def test_programs_in_a_pod_find_others_by_name(
                 name="asks",
                 argv=["/bin/sh", "-c", SCRIPT],
                 env=["PATH=/usr/bin:/bin"],
+                shown=list(SHOWN),
                 scratch=str(folder / "scratch"),
                 binds=[
                     Bind(source=str(resolv_conf), target="/etc/resolv.conf", is_read_only=True),

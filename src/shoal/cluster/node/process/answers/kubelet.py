@@ -14,6 +14,7 @@ from shoal.api.core.pod_details import POD_DETAILS, PodDetails
 from shoal.cluster.node.kubelet import LogOptions, NodeUsage, Refused
 from shoal.cluster.node.process.answers.attach import Attaching
 from shoal.cluster.node.process.answers.commands import Commands
+from shoal.cluster.node.process.answers.connections import connect_to_pod
 from shoal.cluster.node.process.answers.forwarding import Forwarding
 from shoal.cluster.node.process.answers.logs import log_text
 from shoal.cluster.node.process.answers.residents import Residents, Runtime
@@ -75,11 +76,14 @@ class LocalKubelet:
     async def connect(
         self, request: web.Request, verb: str, namespace: str, pod: str, container: str
     ) -> web.StreamResponse:
-        """Runs a command, joins a container or reaches ports."""
+        """Runs a command, joins a container, forwards ports or connects to one."""
         found = self._pod(namespace, pod, missing="pod does not exist", uid=request.match_info.get("uid", ""))
         uid = found.metadata.uid
         if verb == "portForward":
             return await Forwarding(self.runtime, uid=uid, name=f"{namespace}/{pod}").serve(request)
+        if verb == "podConnect":
+            address = self._residents.address(uid)
+            return await connect_to_pod(request, self.runtime, pod=f"{namespace}/{pod}", address=address)
         running, spec = self._residents.running(uid, container), self._residents.spec(uid, container)
         if running is None or spec is None:
             raise _not_running(found, container, verb)

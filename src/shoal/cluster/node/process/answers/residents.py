@@ -18,6 +18,10 @@ class Residents(Protocol):
         """A pod by its name."""
         ...
 
+    def address(self, uid: str) -> str | None:
+        """A pod's address in the network of the pods; None where it does not run, empty where it has none there."""
+        ...
+
     def running(self, uid: str, container: str) -> str | None:
         """The id of a container of a pod, where it runs."""
         ...

@@ -27,16 +27,19 @@ from shoal.cluster.node.process.network.views import (
 
 _PODS = ipaddress.ip_network(POD_NETWORK)
 _MASK, _PREFIX = int(_PODS.netmask), int(_PODS.network_address)
+LOOPBACK = "127.0.0.1"
 API_SERVER = ("default", "kubernetes")
 """The namespace and name of the API server's service."""
 
 
 class Front(NamedTuple):
-    """Where something is listened on, in the node's network."""
+    """An address and port of a Service."""
 
     address: str
     port: int
     is_datagram: bool = False
+    is_on_machine: bool = False
+    """In the machine's own network, on its loopback; else in the network of the node."""
 
 
 class Backend(NamedTuple):
@@ -70,6 +73,7 @@ def wanted_fronts(
     if service.spec.session_affinity == "ClientIP":
         seconds = service.spec.session_affinity_config.client_ip.timeout_seconds
     own = machine.get(_name(service))
+    balancer = balancer_address(service)
     found: dict[Front, Balance] = {}
     for port in service.spec.ports if addresses else ():
         backends = (own,) if own is not None else _backends(service, slices, port, node=node)
@@ -79,8 +83,24 @@ def wanted_fronts(
         fronts = [Front(address, port.port, is_datagram) for address in addresses]
         if port.node_port:
             fronts.append(Front(NODE_ADDRESS, port.node_port, is_datagram))
+            fronts.append(Front(LOOPBACK, port.node_port, is_datagram, is_on_machine=True))
+        if balancer is not None:
+            fronts.append(Front(balancer, port.port, is_datagram, is_on_machine=True))
         found |= dict.fromkeys(fronts, Balance(backends=backends, affinity_seconds=seconds))
     return found
+
+
+def balancer_address(service: ProxiedService) -> str | None:
+    """The address on the machine's loopback that a load balancer has: one of its own, so that no two share a port."""
+    if service.spec.type != "LoadBalancer" or service.spec.load_balancer_class is not None:
+        return None
+    own = next((address for address in cluster_addresses(service) if ":" not in address), None)
+    return f"127.{own.partition('.')[2]}" if own is not None else None
+
+
+def is_translated(front: Front, balance: Balance) -> bool:
+    """Whether the kernel can lead there: from the network of the pods, to that network alone."""
+    return not front.is_on_machine and not any(backend.is_on_machine for backend in balance.backends)
 
 
 def unreachable_address(service: ProxiedService, slices: Iterable[ServingSlice], *, machine: Machine) -> str | None:

@@ -31,12 +31,43 @@ class ProxiedServiceSpec(ServiceSpec, frozen=True, kw_only=True):
     session_affinity: str = "None"
     session_affinity_config: AffinityConfig = AffinityConfig()
     internal_traffic_policy: str = "Cluster"
+    load_balancer_class: str | None = None
+
+
+class BalancerPort(Wire, frozen=True, kw_only=True):
+    """A port of a load balancer, and why it is not listened on."""
+
+    port: int
+    protocol: str = "TCP"
+    error: str | None = None
+
+
+class BalancerIngress(Wire, frozen=True, kw_only=True):
+    """Where a load balancer answers."""
+
+    ip: str = ""
+    hostname: str = ""
+    ip_mode: str | None = None
+    ports: list[BalancerPort] | None = None
+
+
+class BalancerStatus(Wire, frozen=True, kw_only=True):
+    """Where a load balancer answers, once it does."""
+
+    ingress: list[BalancerIngress] | None = None
+
+
+class ProxiedServiceStatus(Wire, frozen=True, kw_only=True):
+    """How a service is."""
+
+    load_balancer: BalancerStatus = BalancerStatus()
 
 
 class ProxiedService(Service, frozen=True, kw_only=True):
     """A service as a proxy sees it."""
 
     spec: ProxiedServiceSpec = ProxiedServiceSpec()
+    status: ProxiedServiceStatus = ProxiedServiceStatus()
 
 
 class SliceMetadata(Wire, frozen=True, kw_only=True):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
 
 import structlog
 
 from shoal.api.core.pod_details import POD_DETAILS
 from shoal.cluster.node.process.layout import NODE_NAME
+from shoal.cluster.node.process.network.announcing import Announcer
 from shoal.cluster.node.process.network.balance import API_SERVER, Backend, Machine
 from shoal.cluster.node.process.network.catalogue import Catalogue
 from shoal.cluster.node.process.network.dns import DnsServer
@@ -39,11 +41,11 @@ def add_network(
     ``others`` are the same of other services that the cluster itself runs there, by namespace and name.
     ``runtime`` gives a connection to the runtime, and another one when that is lost: its network was lost with it, so
     all sockets are made anew then. Where pods have no network of their own nothing is done, not even watched.
-    Nothing is ever written to the API.
+    All that is written to the API is the status of load balancers, and events of ports that are in use.
     """
     own = {API_SERVER: api, **(others or {})}
     machine = {name: Backend(*address, is_on_machine=True) for name, address in own.items()}
-    made: list[tuple[DnsServer, Proxy]] = []
+    made: list[_Parts] = []
 
     async def serve() -> None:
         while True:
@@ -52,7 +54,7 @@ def add_network(
                 if not made:
                     allow_many()
                     made.append(await _followed(manager, node, machine))
-                await _serve_in(connected, *made[0])
+                await _serve_in(connected, made[0])
             else:
                 await connected.closed.wait()
             await asyncio.sleep(_SOON if connected.closed.is_set() else _AGAIN_AFTER)
@@ -60,24 +62,38 @@ def add_network(
     manager.add_service(serve)
 
 
-async def _followed(manager: Manager, node: str, machine: Machine) -> tuple[DnsServer, Proxy]:
+class _Parts(NamedTuple):
+    """What is made once, and serves in one network after the other."""
+
+    dns: DnsServer
+    proxy: Proxy
+    announcer: Announcer
+
+
+async def _followed(manager: Manager, node: str, machine: Machine) -> _Parts:
     """Begins to follow what names and services are made of, and waits for the first picture."""
     services = manager.cache.informer(PROXIED_SERVICES)
     slices = manager.cache.informer(SERVING_SLICES)
     pods = manager.cache.informer(POD_DETAILS, field_selector=f"spec.nodeName={node}")
     catalogue = Catalogue()
-    made = DnsServer(Names(catalogue)), Proxy(catalogue, node=node, machine=machine)
+    announcer = Announcer(catalogue, manager.client, manager.events)
+    proxy = Proxy(catalogue, node=node, machine=machine, on_problem=announcer.mark)
     services.subscribe(catalogue.service_changed)
     slices.subscribe(catalogue.slice_changed)
     pods.subscribe(catalogue.pod_changed)
     for informer in (services, slices, pods):
         await informer.wait_for_sync()
-    return made
+    return _Parts(DnsServer(Names(catalogue)), proxy, announcer)
 
 
-async def _serve_in(runtime: NetworkRuntime, dns: DnsServer, proxy: Proxy) -> None:
+async def _serve_in(runtime: NetworkRuntime, made: _Parts) -> None:
     """Serves in one network until that is lost, or something fails that would have to be begun anew."""
-    parts = [asyncio.create_task(dns.run(runtime), name="dns"), asyncio.create_task(proxy.run(runtime), name="proxy")]
+    translates = runtime.facts.has_translation
+    parts = [
+        asyncio.create_task(made.dns.run(runtime), name="dns"),
+        asyncio.create_task(made.proxy.run(runtime, translates=translates), name="proxy"),
+        asyncio.create_task(made.announcer.run(made.proxy.problems), name="announcer"),
+    ]
     lost = asyncio.create_task(runtime.closed.wait(), name="network lost")
     log.info("names and services are served in the network of the pods")
     try:
