@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
 from shoal.cluster.apiserver.refusals import Refused
+from shoal.cluster.upgraded import ByteStream
 from shoal.kube.errors import Status
 
 JSON = "application/json"
@@ -32,6 +33,12 @@ class Call:
     """The client's certificate (DER), verified."""
     is_trusted: bool = False
     """Whether the way it came is open to the owner alone, so that it needs no credentials."""
+    load: Callable[[], Awaitable[bytes]] | None = None
+    """Reads the body, which is done only for those who may do what they ask for; None where it is here already."""
+    body_size: int = 0
+    """The most bytes that the body can have."""
+    is_authenticated: bool = False
+    """Whether the server found out who the user is."""
 
     def value(self, name: str) -> str:
         """The first value of a query parameter, or nothing."""
@@ -84,6 +91,21 @@ class Upgrade:
     serve: Callable[[Socket], Awaitable[None]]
     """Talks until either side has had enough; the socket is closed after it."""
     status: int = 101
+
+
+@dataclass(kw_only=True, slots=True)
+class Tunnel:
+    """An answer that goes on in a protocol of others, whatever the client and a proxied server agreed upon."""
+
+    headers: Mapping[str, str]
+    """What the server answered, the name of the protocol included."""
+    serve: Callable[[ByteStream], Awaitable[None]]
+    """Carries bytes until either side has closed; the connection is closed after it."""
+    status: int = 101
+
+
+Reply: TypeAlias = Answer | Streaming | Upgrade | Tunnel
+"""Whatever a request is answered with."""
 
 
 def json_answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:

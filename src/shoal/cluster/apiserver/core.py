@@ -15,6 +15,7 @@ from shoal.cluster.apiserver.access.authorization import Authorizer
 from shoal.cluster.apiserver.access.credentials import Credentials
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.admission import Chain
+from shoal.cluster.apiserver.admission.pod_security import PodSecurityMetrics
 from shoal.cluster.apiserver.admission.webhooks.matching import Condition
 from shoal.cluster.apiserver.builtin import RULES
 from shoal.cluster.apiserver.calls import Call
@@ -22,12 +23,13 @@ from shoal.cluster.apiserver.cel import compile_expression
 from shoal.cluster.apiserver.cel.types import DYN
 from shoal.cluster.apiserver.custom import DEFINITION_RULES
 from shoal.cluster.apiserver.discovery import Discovery, OpenApi
-from shoal.cluster.apiserver.front.paths import Paths
+from shoal.cluster.apiserver.front.paths import MINOR, Paths
 from shoal.cluster.apiserver.front.resources import Resources, Special
 from shoal.cluster.apiserver.kinds.registry import Registry
 from shoal.cluster.apiserver.kinds.tables import builtin_kinds
 from shoal.cluster.apiserver.metrics import Metrics
-from shoal.cluster.apiserver.nodes import NodeSpecials
+from shoal.cluster.apiserver.nodes import Agents, NodeSpecials, PodDialer, ServiceBackends
+from shoal.cluster.apiserver.offload import Offload
 from shoal.cluster.apiserver.service import Service
 from shoal.cluster.apiserver.state import State
 from shoal.cluster.apiserver.storage import Store
@@ -76,20 +78,27 @@ async def running(
     """
     state = State(store, Registry(builtin_kinds({**RULES, _DEFINITION: DEFINITION_RULES})))
     await make_first_objects(state, now=seconds_now)
+    metrics = Metrics(state.store, state.registry)
+    agents = Agents(state, credentials, sockets=agent_sockets, now=now())
+    dialer = PodDialer(state, agents)
+    backends = ServiceBackends(state, dialer)
     admission = Chain(
         state,
-        resolve_service=lambda namespace, name, port: service_address(state, namespace, name, port),
+        backends=backends,
         compile_condition=_condition,
         equivalents=lambda kind: [one for one in state.registry if one.storage == kind.storage and one is not kind],
         decode=lambda kind, value: completed(kind, value, []),
         now=now,
+        pod_security_metrics=PodSecurityMetrics(metrics.registry, minor=int(MINOR)),
     )
+    offload = Offload()
     authorizer = Authorizer(state, lambda: max(map(store.changed, ACCESS_KINDS)))
     workshop = Workshop(
         state=state,
         admission=admission,
         addresses=ServiceAddresses(state),
         authorizer=authorizer,
+        offload=offload,
         now=seconds_now,
     )
 
@@ -102,8 +111,8 @@ async def running(
 
     definitions = Definitions(state, delete_one, seconds_now)
     definitions.load()
-    node_specials = NodeSpecials(state, credentials, authorizer, sockets=agent_sockets, now=now())
-    service = _service(state, workshop, credentials, address, node_specials.table())
+    node_specials = NodeSpecials(state, authorizer, agents, dialer, backends)
+    service = _service(state, workshop, credentials, address, node_specials.table(), metrics)
     try:
         async with asyncio.TaskGroup() as tasks:
             upkeep = [
@@ -120,27 +129,13 @@ async def running(
     finally:
         await node_specials.close()
         await admission.close()
+        await agents.close()
+        offload.close()
 
 
 def seconds_now() -> str:
     """The time as objects carry it."""
     return format_time(now())
-
-
-def service_address(state: State, namespace: str, name: str, port: int) -> str:
-    """Where a Service's first endpoint listens, as host and port; raises LookupError where nothing does."""
-    service = state.get("services", namespace, name)
-    if service is None:
-        raise LookupError(f'service "{name}" not found')
-    if service["spec"].get("type") == "ExternalName":
-        return f"{service['spec']['externalName']}:{port}"
-    wanted = next((one for one in service["spec"].get("ports") or () if one["port"] == port), None)
-    endpoints = state.get("endpoints", namespace, name) or {}
-    for subset in endpoints.get("subsets") or ():
-        for one in subset.get("ports") or ():
-            if wanted is not None and one.get("name", "") == wanted.get("name", "") and subset.get("addresses"):
-                return f"{subset['addresses'][0]['ip']}:{one['port']}"
-    raise LookupError(f'no endpoints available for service "{name}"')
 
 
 def _condition(expression: str) -> Condition:
@@ -154,13 +149,13 @@ def _service(
     credentials: Credentials,
     address: str,
     further: dict[tuple[str, str, str], Special],
+    metrics: Metrics,
 ) -> Service:
     authenticator = Authenticator(credentials, state, clock=now)
     authorizer = workshop.authorizer
     questions = Questions(
         authenticator=authenticator, authorizer=authorizer, signer=credentials.signer, state=state, clock=now
     )
-    metrics = Metrics(state.store, state.registry)
     return Service(
         authenticator=authenticator,
         authorizer=authorizer,

@@ -23,24 +23,25 @@ class Metrics:
     def __init__(self, store: Store, kinds: Registry) -> None:
         self._store = store
         self._kinds = kinds
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
+        """For what other parts of the server count."""
         self._requests = Counter(
             "apiserver_request_total",
             "Requests by what they were on and how they ended.",
             (*_LABELS, "code"),
-            registry=self._registry,
+            registry=self.registry,
         )
         self._seconds = Histogram(
             "apiserver_request_duration_seconds",
             "How long requests took, watches aside.",
             _LABELS,
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=self.registry,
         )
         self._objects = Gauge(
-            "apiserver_storage_objects", "Objects in the store.", ("resource",), registry=self._registry
+            "apiserver_storage_objects", "Objects in the store.", ("resource",), registry=self.registry
         )
-        self._revision = Gauge("shoal_storage_revision", "The newest resourceVersion.", registry=self._registry)
+        self._revision = Gauge("shoal_storage_revision", "The newest resourceVersion.", registry=self.registry)
         self._children: dict[tuple[str, ...], tuple[Counter, Histogram]] = {}
 
     def request(self, info: RequestInfo, status: int, seconds: float) -> None:
@@ -68,7 +69,7 @@ class Metrics:
         for storage in self._store.storages():
             self._objects.labels(storage).set(self._store.count(storage))
         self._revision.set(self._store.revision)
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
 
 def _verb(info: RequestInfo) -> str:

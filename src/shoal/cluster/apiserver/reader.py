@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from shoal.cluster.apiserver.kinds.kind import Object
@@ -17,6 +17,10 @@ class Reader(Protocol):
 
     def list(self, storage: str, namespace: str | None = None) -> Iterable[Object]:
         """All objects of a kind, or those of a namespace."""
+        ...
+
+    def scan(self, storage: str, namespace: str | None = None) -> tuple[int, Iterator[Object]]:
+        """The same where there may be very many: their number, and each, decoded when it is read and not kept."""
         ...
 
     def changed(self, storage: str) -> int:

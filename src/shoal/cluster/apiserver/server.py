@@ -6,6 +6,7 @@ import asyncio
 import gc
 import ipaddress
 import socket
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from shoal.api.meta import now
 from shoal.cluster.apiserver.access.credentials import Credentials
 from shoal.cluster.apiserver.core import Core, running, seconds_now
 from shoal.cluster.apiserver.front.http import HttpFront
+from shoal.cluster.apiserver.offload import SWITCH_SECONDS
 from shoal.cluster.apiserver.storage import Store
 from shoal.cluster.apiserver.upkeep.bootstrap import publish_address
 from shoal.cluster.keyring import write_private
@@ -27,6 +29,7 @@ FIRST_SERVICE_IP = "10.96.0.1"
 
 _ANYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 _BACKLOG = 1024
+_HANDSHAKE_SECONDS = 10.0
 _SHUTDOWN_SECONDS = 1.0
 """aiohttp waits twice so long: for requests that end by themselves, and for those that it cancels."""
 
@@ -80,6 +83,7 @@ async def serving(options: ServerOptions) -> AsyncIterator[ApiServer]:
             async with running(store, credentials, address=url, agent_sockets=data_dir / "agents") as core:
                 await publish_address(core.state, host=host, port=port, cluster_ip=FIRST_SERVICE_IP, now=seconds_now)
                 _settle_memory()
+                _share_the_interpreter()
                 kubeconfig = data_dir / "kubeconfig"
                 async with _connected(core, listener, data_dir) as unix_socket:
                     write_private(kubeconfig, credentials.kubeconfig(url))
@@ -97,11 +101,22 @@ async def _connected(core: Core, listener: socket.socket, data_dir: Path) -> Asy
     everyone, owner = runners
     await everyone.setup()
     await owner.setup()
+    listening: asyncio.Server | None = None
     try:
-        await web.SockSite(everyone, listener, ssl_context=core.credentials.server_context(), backlog=_BACKLOG).start()
+        assert everyone.server is not None
+        # Not by aiohttp's SockSite, which leaves a handshake that never ends a whole minute.
+        listening = await asyncio.get_running_loop().create_server(
+            everyone.server,
+            sock=listener,
+            ssl=core.credentials.server_context(),
+            ssl_handshake_timeout=_HANDSHAKE_SECONDS,
+            backlog=_BACKLOG,
+        )
         await web.SockSite(owner, bound_for_owner(unix_socket), backlog=_BACKLOG).start()
         yield unix_socket
     finally:
+        if listening is not None:
+            listening.close()
         for front in fronts:
             front.end_lasting()
         await asyncio.gather(*(runner.cleanup() for runner in runners))
@@ -123,6 +138,11 @@ def _listener(bind: str, port: int) -> socket.socket:
 def _names(options: ServerOptions, host: str) -> list[str]:
     names = ["localhost", "127.0.0.1", "::1", host, FIRST_SERVICE_IP, socket.gethostname()]
     return list(dict.fromkeys([*names, *service_names("kubernetes", "default"), *options.names]))
+
+
+def _share_the_interpreter() -> None:
+    """Large objects are computed with in worker threads; the event loop gets its turn soon while one of them runs."""
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 def _settle_memory() -> None:

@@ -14,8 +14,9 @@ from shoal.cluster.apiserver.access.authentication import ANONYMOUS, Authenticat
 from shoal.cluster.apiserver.access.authorization import Authorizer, Query
 from shoal.cluster.apiserver.access.impersonation import impersonated
 from shoal.cluster.apiserver.access.user import User
+from shoal.cluster.apiserver.body_memory import BodyMemory
 from shoal.cluster.apiserver.builtin.names import path_segment_problems
-from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade, no_such_path, refusal_answer
+from shoal.cluster.apiserver.calls import Call, Reply, no_such_path, refusal_answer
 from shoal.cluster.apiserver.front.paths import Paths
 from shoal.cluster.apiserver.front.request_info import RequestInfo, request_info
 from shoal.cluster.apiserver.front.resources import NoSuchPath, Resources
@@ -23,8 +24,6 @@ from shoal.cluster.apiserver.refusals import Refused, bad_request, internal_erro
 from shoal.cluster.apiserver.storage import StorageFailed
 from shoal.cluster.apiserver.turns import Turns
 from shoal.cluster.apiserver.verbs.selection import parse_fields, required_name
-
-Reply = Answer | Streaming | Upgrade
 
 _READING = frozenset({"get", "list", "watch"})
 
@@ -49,6 +48,7 @@ class Service:
         self._paths = paths
         self._told = told
         self._turns = Turns()
+        self._bodies = BodyMemory()
 
     async def answer(self, call: Call) -> Reply:
         """The answer to a request; whatever goes wrong, it is one that the client can read."""
@@ -81,6 +81,7 @@ class Service:
             peer_certificate=call.certificate,
             trusted_socket=call.is_trusted,
         )
+        call.is_authenticated = user is not None
         user = user or ANONYMOUS
         name = info.name or _selected_name(call, info)
         if call.impersonation:
@@ -88,6 +89,13 @@ class Service:
         query = _query(user, info, name)
         if not self._authorizer.allowed(query):
             raise self._authorizer.refusal(query)
+        if call.load is None:
+            return await self._carried_out(call, info, user)
+        with self._bodies.held(user.name, call.body_size):
+            call.body = await call.load()
+            return await self._carried_out(call, info, user)
+
+    async def _carried_out(self, call: Call, info: RequestInfo, user: User) -> Reply:
         if info.is_resource:
             if info.verb not in _READING:
                 await self._turns.mine(user.name)

@@ -38,6 +38,13 @@ class State:
         for record in self.store.page(storage, namespace).records:
             yield self._remembered(storage, record)
 
+    def scan(self, storage: str, namespace: str | None = None) -> tuple[int, Iterator[Object]]:
+        """The number of objects of a kind, and each of them, decoded when it is read and not kept."""
+        kind = self.registry.stored(storage)
+        assert kind is not None, storage
+        records = self.store.page(storage, namespace).records
+        return len(records), (decoded(kind, record) for record in records)
+
     def changed(self, storage: str) -> int:
         """The revision of the last change of a kind that this process saw."""
         return self.store.changed(storage)

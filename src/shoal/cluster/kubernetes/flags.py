@@ -7,6 +7,7 @@ so etcd and kube-apiserver run with the data dir as their working directory.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -59,9 +60,18 @@ def etcd(*, durable: bool) -> list[str]:
 
 
 def api_server(
-    files: Files, *, bind: str, port: int, has_controller_manager: bool, verifies_kubelets: bool
+    files: Files,
+    *,
+    bind: str,
+    port: int,
+    has_controller_manager: bool,
+    verifies_kubelets: bool,
+    egress: Path | None = None,
 ) -> list[str]:
-    """Node and RBAC authorization; users by token, webhook-reviewed token and client certificate."""
+    """Node and RBAC authorization; users by token, webhook-reviewed token and client certificate.
+
+    ``egress`` is a file that says how pods and Services are connected to; without it they are dialled.
+    """
     address = ip_address(bind)
     return [
         f"--etcd-servers={CLIENT_SOCKET}",
@@ -81,6 +91,7 @@ def api_server(
         f"--token-auth-file={files.tokens}",
         f"--authentication-token-webhook-config-file={files.token_webhook}",
         "--authentication-token-webhook-version=v1",
+        *([f"--egress-selector-config-file={egress}"] if egress is not None else []),
         "--authorization-mode=Node,RBAC",
         f"--service-account-issuer={ISSUER}",
         f"--service-account-key-file={files.service_account_key}",
@@ -91,6 +102,17 @@ def api_server(
         # Nobody else makes the service accounts without which this plugin refuses every pod.
         *([] if has_controller_manager else ["--disable-admission-plugins=ServiceAccount"]),
     ]
+
+
+def egress_selection(socket: Path) -> str:
+    """What makes the API server connect to everything of the cluster by an HTTP CONNECT proxy on a Unix socket."""
+    connection = {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": str(socket)}}}
+    selection = {
+        "apiVersion": "apiserver.k8s.io/v1beta1",
+        "kind": "EgressSelectorConfiguration",
+        "egressSelections": [{"name": "cluster", "connection": connection}],
+    }
+    return json.dumps(selection, indent=2)
 
 
 WORKLOAD_VERSIONS = {35: "v1alpha1", 36: "v1alpha2", 37: "v1alpha3"}

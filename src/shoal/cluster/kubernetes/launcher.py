@@ -69,6 +69,7 @@ class RealKubernetes:
         durable: bool = True,
         workloads: bool = False,
         definitions: Sequence[Mapping[str, Any]] = (),
+        egress: Path | None = None,
         extra_flags: Mapping[Part, Sequence[str]] | None = None,
         environment: Mapping[str, str] | None = None,
         ready_within: float = 60.0,
@@ -80,6 +81,7 @@ class RealKubernetes:
         survive a killed process, but not a killed machine. ``workloads`` switches the Workload API on where this
         Kubernetes has one. ``definitions`` are custom resource definitions, applied before the controller manager
         starts, which otherwise would learn of their kinds, and collect their garbage, only half a minute later.
+        ``egress`` is the Unix socket of an HTTP CONNECT proxy by which the API server reaches pods and Services.
         ``extra_flags`` come after our own and so override them; ``environment`` is added to our own.
         """
         self.data_dir = data_dir.absolute()
@@ -93,6 +95,7 @@ class RealKubernetes:
         self._durable = durable
         self._workloads = workloads
         self._definitions = definitions
+        self._egress = egress
         self._extra_flags = dict(extra_flags or {})
         self._environment = {**os.environ, **(environment or {})}
         self._ready_within = ready_within
@@ -154,6 +157,8 @@ class RealKubernetes:
         self._running = _Running(self.data_dir, bind=self._bind, port=self._port)
         try:
             write_private(self.kubeconfig, self._kubeconfig_text("admin", self.admin_token))
+            if self._egress is not None:
+                write_private(self._egress_file, flags.egress_selection(self._egress))
             self._launch(Part.ETCD)
             self._launch(Part.API_SERVER)
             self.wait_until_ready()
@@ -254,6 +259,10 @@ class RealKubernetes:
             raise RuntimeError(f"the cluster in {self.data_dir} is not started: call start() first")
         return self._running
 
+    @property
+    def _egress_file(self) -> Path:
+        return self.data_dir / "egress-selection.json"
+
     def _binary(self, part: Part) -> Path | None:
         return {
             Part.ETCD: self._binaries.etcd,
@@ -285,6 +294,7 @@ class RealKubernetes:
                     port=self._run.port.number,
                     has_controller_manager=Part.CONTROLLER_MANAGER in self._wanted,
                     verifies_kubelets=self._verifies_kubelets,
+                    egress=self._egress_file if self._egress is not None else None,
                 )
             case Part.CONTROLLER_MANAGER:
                 own = flags.controller_manager(files, self._part_kubeconfig(part))

@@ -56,6 +56,10 @@ class Memory:
             if kind == storage and namespace in (None, home):
                 yield each
 
+    def scan(self, storage: str, namespace: str | None = None) -> tuple[int, Iterator[Object]]:
+        found = list(self.list(storage, namespace))
+        return len(found), iter(found)
+
     def changed(self, storage: str) -> int:
         return self.revision
 

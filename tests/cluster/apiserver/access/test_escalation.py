@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shoal.cluster.apiserver.access.authorization import Query
 from shoal.cluster.apiserver.access.escalation import check_binding, check_role, is_upkeep
-from shoal.cluster.apiserver.access.rules import Rule, parts, uncovered
+from shoal.cluster.apiserver.access.rules import Rule, TooManyParts, parts, uncovered
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.refusals import Refused
@@ -190,3 +190,12 @@ def test_what_is_covered_allows_nothing_new(held: list[Object], wanted: Object, 
 @given(rule=RESOURCE_RULES, query=QUERIES)
 def test_a_rule_taken_apart_allows_the_same(rule: Object, query: Query) -> None:
     assert Rule(rule).allows(query) == any(Rule(part).allows(query) for part in parts(rule))
+
+
+def test_a_small_rule_of_a_hundred_million_combinations_is_refused_and_not_taken_apart() -> None:
+    hundred = [f"x{number}" for number in range(100)]
+    wide = on(",".join(hundred), ",".join(hundred), groups=hundred, names=hundred)
+    with pytest.raises(TooManyParts):
+        uncovered([on("pods", "get")], [wide])
+    assert not uncovered([on("pods", "get"), on("*", "*", groups=["*"])], [wide])
+    assert "split the role" in check(a_role("wide", wide), on("pods", "get"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -46,6 +46,10 @@ class Memory:
             for (kept, within, _), value in self.objects.items()
             if kept == storage and namespace in (None, within)
         ]
+
+    def scan(self, storage: str, namespace: str | None = None) -> tuple[int, Iterator[Object]]:
+        found = list(self.list(storage, namespace))
+        return len(found), iter(found)
 
     def changed(self, storage: str) -> int:
         return self._revision

@@ -8,6 +8,7 @@ import socket
 import struct
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -36,6 +37,21 @@ from tests.cluster.apiserver.admission.webhook_serving import (
 from tests.support.builders.reviews import a_reviewed_queue
 
 
+class Backends:
+    """Services that all lead to one place on this machine."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.asked: list[tuple[str, str, int]] = []
+
+    def connector(self) -> aiohttp.BaseConnector:
+        return aiohttp.TCPConnector()
+
+    def backend(self, namespace: str, name: str, port: int) -> str:
+        self.asked.append((namespace, name, port))
+        return self.place
+
+
 async def test_a_service_is_found_and_its_name_expected(
     webhooks: Webhooks, serving: Serving, authority: KeyPair
 ) -> None:
@@ -43,16 +59,11 @@ async def test_a_service_is_found_and_its_name_expected(
     bundle = base64.b64encode(authority.certificate).decode()
     service = {"namespace": "team", "name": "hooks", "path": "/x"}
     await serving.configure(clientConfig={"service": service, "caBundle": bundle})
-    asked: list[Any] = []
-
-    def resolve(*service: Any) -> str:
-        asked.append(service)
-        return serving.place
-
-    serving.chain = Chain(serving.state, resolve_service=resolve)
+    backends = Backends(serving.place)
+    serving.chain = Chain(serving.state, backends=backends)
     await serving.admit(a_reviewed_queue())
     await serving.chain.close()
-    assert (len(seen), asked) == (1, [("team", "hooks", 443)])
+    assert (len(seen), backends.asked) == (1, [("team", "hooks", 443)])
     await serving.configure(clientConfig={"service": service | {"name": "others"}, "caBundle": bundle})
     refused = await refusal_of(serving.admit(a_reviewed_queue()))
     assert "tls: failed to verify certificate: x509: " in refused.message

@@ -9,6 +9,7 @@ import pytest
 
 from shoal.cluster.apiserver.builtin import RULES
 from shoal.cluster.apiserver.builtin.certificates import prepare_approval, sign_as, validate_approval
+from shoal.cluster.apiserver.builtin.endpoints import endpoints_problems
 from shoal.cluster.apiserver.builtin.priorities import validate_workload_update, workload_problems
 from shoal.cluster.apiserver.builtin.volumes import default_volume
 from shoal.cluster.apiserver.kinds.decode import decode
@@ -147,3 +148,12 @@ def test_a_volumes_source_is_completed_as_a_pods_is() -> None:
     volume: dict[str, Any] = {"spec": {"iscsi": {"targetPortal": "10.0.0.1:3260", "iqn": "iqn.a", "lun": 0}}}
     default_volume(volume)
     assert volume["spec"]["iscsi"]["iscsiInterface"] == "default"
+
+
+@pytest.mark.parametrize("address", ["::ffff:127.0.0.1", "::ffff:169.254.169.254", "::ffff:0.0.0.0"])
+def test_an_address_of_this_machine_is_no_endpoint_in_the_guise_of_another_version(address: str) -> None:
+    subset = {"addresses": [{"ip": address}], "ports": [{"port": 80, "protocol": "TCP"}]}
+    said = [problem.message for problem in endpoints_problems({"subsets": [subset]})]
+    assert len(said) == 2
+    assert "must not be an IPv4-mapped IPv6 address" in said[0]
+    assert "may not be " in said[1]

@@ -114,3 +114,8 @@ def test_formats_tell_right_from_wrong(name: str) -> None:
     right, wrong = FORMAT_CASES[name]
     assert [text for text in right if not FORMATS[name](text)] == []
     assert [text for text in wrong if FORMATS[name](text)] == []
+
+
+def test_a_pattern_that_only_a_backtracking_engine_takes_is_refused() -> None:
+    with pytest.raises(InvalidPattern, match="expression too large"):
+        matcher(r"^(x+x+)+y\pL{1000}$")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from shoal.cluster.apiserver.outbound import proxied_socket
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
+from tests.support.network.connects import watched_connects
 from tests.support.network.http_servers import serving
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -44,7 +47,7 @@ async def test_a_path_that_is_only_the_proxy_is_sent_to_its_root(cluster: Cluste
         ("/api/v1/nodes/ftp:a:b/proxy/", (400, "BadRequest", 'invalid node request "ftp:a:b"')),
         (f"/api/v1/nodes/{NODE}/proxy/", (400, "BadRequest", "address not allowed")),
         (f"/api/v1/nodes/{NODE}:80/proxy/", (400, "BadRequest", "address not allowed")),
-        (f"{PODS}/web/proxy/", (400, "BadRequest", "address not allowed")),
+        (f"{PODS}/web:x/proxy/", (400, "BadRequest", 'invalid port "x"')),
         (f"{PODS}/local/proxy/", (400, "BadRequest", "address not allowed")),
         ("/api/v1/nodes/named/proxy/", (400, "BadRequest", "address not allowed")),
         (f"{PODS}/none/proxy/", (404, "NotFound", 'pods "none" not found')),
@@ -65,3 +68,45 @@ async def test_what_is_not_to_be_reached_is_refused_in_kubernetes_words(
     service = {"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}], "selector": {"app": "web"}}}
     assert (await cluster.call("POST", SERVICES, service))[0] == 201
     assert await cluster.refusal(path) == seen
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "::ffff:127.0.0.1",
+        "::1",
+        "::",
+        "0.0.0.0",
+        "169.254.169.254",
+        "::ffff:169.254.169.254",
+        "fe80::1",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "127.1",
+        "localhost",
+        "10.88.0.1",
+        "10.96.0.1",
+        "::ffff:10.88.0.7",
+    ],
+)
+@pytest.mark.parametrize("port", ["", ":80"])
+async def test_a_node_at_an_address_that_is_not_its_own_is_refused(cluster: Cluster, address: str, port: str) -> None:
+    status = {"addresses": [{"type": "InternalIP", "address": address}]}
+    assert (await cluster.call("POST", "/api/v1/nodes", {"metadata": {"name": NODE}, "status": status}))[0] == 201
+    with watched_connects() as connects:
+        seen = await cluster.refusal(f"/api/v1/nodes/{NODE}{port}/proxy/")
+    assert seen == (400, "BadRequest", "address not allowed")
+    assert connects == []  # the connection to the server is kept from the request before
+
+
+async def test_a_name_that_comes_to_mean_this_machine_is_refused_when_it_is_dialled() -> None:
+    entry = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 80))
+    with pytest.raises(OSError, match="address not allowed"):
+        proxied_socket(entry)
+
+
+async def test_a_node_without_a_network_has_no_ports(cluster: Cluster) -> None:
+    await cluster.add_node(url=f"unix://{cluster.sockets}/a.sock")
+    code, _, message = await cluster.refusal(f"/api/v1/nodes/{NODE}:80/proxy/")
+    assert (code, message) == (503, 'node "node-a" has no ports but that of its agent: leave the port out')

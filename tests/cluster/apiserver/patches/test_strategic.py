@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +266,17 @@ def test_merged_lists_have_every_item_once_and_keep_the_order_of_the_patch(live:
 def test_a_merge_twice_is_a_merge_once(live: list[Any], patch: list[Any]) -> None:
     once = strategic_merge({"mergingList": live}, {"mergingList": patch}, MERGE_ITEM)
     assert strategic_merge(once, {"mergingList": patch}, MERGE_ITEM) == once
+
+
+@pytest.mark.parametrize(
+    ("field", "items"),
+    [
+        ("mergingList", [{"name": f"n{number}", "value": "v"} for number in range(30_000)]),
+        ("mergingIntList", list(range(60_000))),
+    ],
+)
+def test_the_time_to_merge_a_list_grows_with_its_length_and_not_with_its_square(field: str, items: list[Any]) -> None:
+    began = time.process_time()
+    merged = strategic_merge({field: items}, {field: items}, merge_item_schema())
+    assert time.process_time() - began < 10
+    assert merged[field] == items

@@ -40,14 +40,17 @@ BOAT: dict[str, Any] = {
     },
 }
 
+WITHIN = 60.0
+"""Seconds; schemas are compiled in a thread, beside whatever else the machine does."""
+
 
 async def until(ask: Ask, path: str, status: int) -> Any:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         while True:
             code, body = await ask("GET", path)
             if code == status:
                 return body
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
 
 
 async def test_a_kind_is_served_a_moment_after_its_definition(ask: Ask) -> None:
@@ -71,9 +74,9 @@ async def test_a_definition_goes_after_the_last_of_its_objects(ask: Ask) -> None
     status, ending = await ask("DELETE", f"{CRDS}/boats.sea.example")
     assert status == 200
     assert ending["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         while "deletionTimestamp" not in (await ask("GET", f"{BOATS}/held"))[1]["metadata"]:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
     status, refusal = await ask("POST", BOATS, {**held, "metadata": {"name": "late"}})
     assert status == 403
     assert refusal["message"].endswith("create not allowed while custom resource definition is terminating")
@@ -104,11 +107,11 @@ async def test_two_definitions_cannot_have_the_same_names(ask: Ask) -> None:
     rival["metadata"]["name"] = "ships.sea.example"
     rival["spec"]["names"] = {"plural": "ships", "kind": "Boat"}
     await ask("POST", CRDS, rival)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         while not (
             conditions := (await ask("GET", f"{CRDS}/ships.sea.example"))[1].get("status", {}).get("conditions")
         ):
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
     assert {one["type"]: one["status"] for one in conditions} == {"NamesAccepted": "False", "Established": "False"}
     await ask("DELETE", f"{CRDS}/boats.sea.example")
     await until(ask, "/apis/sea.example/v1/namespaces/default/ships", 200)
@@ -122,6 +125,6 @@ async def test_a_changed_schema_counts_at_once(ask: Ask) -> None:
     schema["properties"]["spec"]["properties"]["sail"] = {"type": "string", "default": "white"}
     assert (await ask("PUT", f"{CRDS}/boats.sea.example", current))[0] == 200
     boat = {"apiVersion": "sea.example/v1", "kind": "Boat", "metadata": {"generateName": "b-"}, "spec": {}}
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         while (await ask("POST", BOATS, boat))[1]["spec"].get("sail") != "white":
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)

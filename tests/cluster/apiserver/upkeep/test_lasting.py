@@ -16,7 +16,7 @@ from shoal.cluster.apiserver.storage import StorageFailed
 from shoal.cluster.apiserver.upkeep import definitions, lasting
 from shoal.cluster.apiserver.verbs import deleting
 from tests.cluster.apiserver.conftest import Ask
-from tests.cluster.apiserver.upkeep.test_definitions import BOAT, BOATS, CRDS, until
+from tests.cluster.apiserver.upkeep.test_definitions import BOAT, BOATS, CRDS, WITHIN, until
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 FISHING = {"apiGroups": ["sea.example"], "resources": ["fish"], "verbs": ["get"]}
@@ -52,9 +52,9 @@ async def test_roles_are_aggregated_after_a_write_has_failed(ask: Ask, monkeypat
         "rules": [FISHING],
     }
     assert (await ask("POST", ROLES, role))[0] == 201
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WITHIN):
         while FISHING not in (await ask("GET", f"{ROLES}/view"))[1]["rules"]:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
 
 
 async def test_a_definition_ends_after_a_write_has_failed(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shoal.cluster.apiserver.access.authorization import GROUP, MASTERS, Authorizer, Query
-from shoal.cluster.apiserver.access.rules import uncovered
+from shoal.cluster.apiserver.access.rules import TooManyParts, uncovered
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.access.wording import aggregate, quoted, quoted_list
 from shoal.cluster.apiserver.kinds.kind import Object
@@ -94,7 +94,10 @@ def _without_upkeep(metadata: Object) -> Object:
 
 def _escalation(authorizer: Authorizer, user: User, namespace: str, rules: Iterable[Object]) -> str:
     held = authorizer.held(user, namespace)
-    missing = uncovered(held.rules, rules)
+    try:
+        missing = uncovered(held.rules, list(rules))
+    except TooManyParts:
+        return "the rules grant too many combinations of verbs, API groups, resources and names at once: split the role"
     if not missing:
         return ""
     shown = "\n".join(sorted({_described(rule) for rule in _joined(missing)}))

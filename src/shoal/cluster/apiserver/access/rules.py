@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from shoal.cluster.apiserver.kinds.kind import Object
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from shoal.cluster.apiserver.access.authorization import Query
 
 ALL = "*"
+
+_MOST_COMPARISONS = 100_000
+_TRIED_WHOLE = 50
 
 
 class Rule:
@@ -63,12 +66,39 @@ class Rule:
         return bool(slash) and f"{ALL}/{subresource}" in self.resources
 
 
-def uncovered(held: Iterable[Object], wanted: Iterable[Object]) -> list[Object]:
-    """The parts of the wanted rules that no single rule held covers."""
+class TooManyParts(Exception):
+    """Rules combine more verbs, groups, resources and names than can be compared one by one."""
+
+
+def uncovered(held: Iterable[Object], wanted: Sequence[Object]) -> list[Object]:
+    """The parts of the wanted rules that no single rule held covers; raises TooManyParts."""
     own = [Rule(rule) for rule in held]
-    return [
-        part for rule in wanted for part in parts(rule) if not any(candidate.covers(Rule(part)) for candidate in own)
-    ]
+    # Most rules are covered whole by one that is held; only the others are taken apart.
+    apart = [rule for rule in wanted if not _is_covered_whole(rule, own)]
+    if sum(map(_count, apart)) * max(1, len(own)) > _MOST_COMPARISONS:
+        raise TooManyParts
+    missing = []
+    for stated in apart:
+        for part in parts(stated):
+            wanted_part = Rule(part)
+            if not any(candidate.covers(wanted_part) for candidate in own):
+                missing.append(part)
+    return missing
+
+
+def _is_covered_whole(stated: Object, own: Sequence[Rule]) -> bool:
+    """Whether one rule covers all parts of another at once."""
+    wanted = Rule(stated)
+    if wanted.urls and (wanted.groups or wanted.resources):
+        return False
+    return any(candidate.covers(wanted) for candidate in own[:_TRIED_WHOLE])
+
+
+def _count(rule: Object) -> int:
+    """How many parts a rule has."""
+    lengths = {name: len(rule.get(name) or ()) for name in ("verbs", "apiGroups", "resources", "resourceNames")}
+    resources = lengths["apiGroups"] * lengths["resources"] * lengths["verbs"] * max(1, lengths["resourceNames"])
+    return resources + lengths["verbs"] * len(rule.get("nonResourceURLs") or ())
 
 
 def parts(rule: Object) -> list[Object]:

@@ -5,6 +5,6 @@
 
 from shoal.cluster.apiserver.admission.attributes import Attributes, Plugin
 from shoal.cluster.apiserver.admission.chain import Chain
-from shoal.cluster.apiserver.admission.webhooks import Condition, ConditionCompiler, Equivalents, ServiceResolver
+from shoal.cluster.apiserver.admission.webhooks import Backends, Condition, ConditionCompiler, Equivalents
 
-__all__ = ["Attributes", "Chain", "Condition", "ConditionCompiler", "Equivalents", "Plugin", "ServiceResolver"]
+__all__ = ["Attributes", "Backends", "Chain", "Condition", "ConditionCompiler", "Equivalents", "Plugin"]

@@ -14,6 +14,7 @@ from shoal.cluster.apiserver.admission.attributes import Attributes
 from shoal.cluster.apiserver.admission.limit_ranger import LimitRanger
 from shoal.cluster.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from shoal.cluster.apiserver.admission.node_conditions import DefaultTolerationSeconds, TaintNodesByCondition
+from shoal.cluster.apiserver.admission.pod_security import NEWEST_MINOR, PodSecurity, PodSecurityMetrics
 from shoal.cluster.apiserver.admission.priority import Priority
 from shoal.cluster.apiserver.admission.quota import ResourceQuota
 from shoal.cluster.apiserver.admission.runtime_class import RuntimeClasses
@@ -26,12 +27,12 @@ from shoal.cluster.apiserver.admission.volumes import (
     StorageObjectInUseProtection,
 )
 from shoal.cluster.apiserver.admission.webhooks import (
+    Backends,
     Caller,
     ConditionCompiler,
     Equivalents,
     MutatingWebhooks,
     Reinvocation,
-    ServiceResolver,
     ValidatingWebhooks,
 )
 from shoal.cluster.apiserver.admission.webhooks.dispatch import Decoder
@@ -71,7 +72,7 @@ class BuiltIn(Protocol):
 class Chain:
     """The whole of admission.
 
-    ``resolve_service`` finds the address behind a webhook's service, ``compile_condition`` makes conditions of CEL
+    ``backends`` leads to what is behind a webhook's Service, ``compile_condition`` makes conditions of CEL
     expressions, ``equivalents`` gives the other versions of a kind, and ``decode`` brings what a webhook patched into
     normal form. What is not given is done without.
     """
@@ -80,11 +81,12 @@ class Chain:
         self,
         state: Writer,
         *,
-        resolve_service: ServiceResolver | None = None,
+        backends: Backends | None = None,
         compile_condition: ConditionCompiler | None = None,
         equivalents: Equivalents = lambda _kind: (),
         decode: Decoder | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        pod_security_metrics: PodSecurityMetrics | None = None,
     ) -> None:
         self._quota = ResourceQuota(state, now=now)
         self._namespaces = NamespaceLifecycle(state)
@@ -93,6 +95,7 @@ class Chain:
             LimitRanger(state),
             ServiceAccounts(state),
             TaintNodesByCondition(),
+            PodSecurity(state, pod_security_metrics or PodSecurityMetrics(minor=NEWEST_MINOR)),
             Priority(state),
             DefaultTolerationSeconds(),
             DefaultStorageClass(state),
@@ -101,7 +104,7 @@ class Chain:
             RuntimeClasses(state),
             PodTopologyLabels(state),
         )
-        self._caller = Caller(resolve_service)
+        self._caller = Caller(backends)
 
         def webhooks(which: str) -> Webhooks:
             storage = f"{which}webhookconfigurations.admissionregistration.k8s.io"

@@ -7,6 +7,7 @@ when they are first met: a kind costs only what its objects use, and types that 
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 from typing import Any
 
@@ -170,6 +171,8 @@ class _Maker:
         self._is_custom = is_custom
         self._is_exact = is_exact
         self._made: dict[tuple[Schema, bool], Shape] = {}
+        self._making = threading.RLock()
+        """Threads share shapes, and none may see one that another is still filling in."""
         self._atomic = _untyped_shape(is_atomic=True)
         self._deduced = _untyped_shape(is_atomic=False)
 
@@ -177,11 +180,12 @@ class _Maker:
         """The shape of a node; a custom kind's nodes also keep unknown fields where one around them does."""
         preserves = self._is_custom and (preserves or schema.preserves_unknown)
         key = (schema, preserves)
-        shape = self._made.get(key)
-        if shape is None:
-            shape = self._made[key] = Shape()
-            self._fill(shape, schema, preserves=preserves)
-        return shape
+        with self._making:
+            shape = self._made.get(key)
+            if shape is None:
+                shape = self._made[key] = Shape()
+                self._fill(shape, schema, preserves=preserves)
+            return shape
 
     def custom_object(self, schema: Schema) -> Shape:
         """The shape of a custom kind, whose metadata is not for its schema to say."""

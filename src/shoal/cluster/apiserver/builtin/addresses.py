@@ -93,6 +93,8 @@ def endpoint_address_problems(path: str, value: str) -> list[FieldProblem]:
     address = parse_address(value)
     if address is None:
         return [invalid(path, value, "must be a valid IP address")]
+    # As Go has it, an IPv4 address in the guise of an IPv6 one is in the ranges of the former.
+    address = (address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None) or address
     problems: list[FieldProblem] = []
     if address.is_unspecified:
         problems.append(invalid(path, value, f"may not be unspecified ({value})"))

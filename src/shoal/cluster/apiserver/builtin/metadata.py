@@ -9,6 +9,8 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+import msgspec
+
 from shoal.cluster.apiserver.builtin.names import (
     NameRule,
     label_problems,
@@ -102,11 +104,14 @@ def drop_duplicate_owners(new: Object, *, is_admitted: bool) -> list[str]:
     if not owners or len(owners) < 2:
         return []
     kept: list[dict[str, Any]] = []
+    known: set[bytes] = set()
     uids: list[str] = []
     for owner in owners:
-        if owner in kept:
+        content = msgspec.json.encode(owner, order="sorted")
+        if content in known:
             uids.append(owner.get("uid", ""))
         else:
+            known.add(content)
             kept.append(owner)
     if not uids:
         return []
@@ -165,6 +170,8 @@ def _parts_problems(metadata: dict[str, Any], path: str, is_custom: bool) -> lis
 def _owner_problems(owners: list[dict[str, Any]], path: str) -> list[FieldProblem]:
     problems: list[FieldProblem] = []
     first = ""
+    shown: list[dict[str, Any]] = []
+    """All owners, made once: there may be as many problems as owners."""
     for owner in owners:
         api_version = owner.get("apiVersion", "")
         if not api_version.rpartition("/")[2] or api_version.count("/") > 1:
@@ -177,10 +184,11 @@ def _owner_problems(owners: list[dict[str, Any]], path: str) -> list[FieldProble
         if owner.get("controller"):
             name = f"{owner.get('kind', '')}/{owner.get('name', '')}"
             if first:
+                shown = shown or [_shown_owner(each) for each in owners]
                 problems.append(
                     invalid(
                         path,
-                        [_shown_owner(each) for each in owners],
+                        shown,
                         'Only one reference can have Controller set to true. Found "true" in references for '
                         f"{first} and {name}",
                     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from shoal.cluster.apiserver.cel.costs import spend
 from shoal.cluster.apiserver.cel.values import CelError
 
 Frame = list[Any]
@@ -49,9 +50,7 @@ def _visits(over: Run, slots: tuple[int, ...], read: Callable[[Any], Any] | None
         items = over(frame)
         if type(items) is not list and type(items) is not dict:
             raise CelError("no such overload")
-        frame[0] -= len(items)
-        if frame[0] < 0:
-            raise CelError("operation cancelled: actual cost limit exceeded")
+        spend(frame, len(items))
         if second is None:
             if read is None or type(items) is dict:
                 for item in items:

@@ -24,9 +24,13 @@ _environment = cel.NewEnv(variables={"text": cel.Type.STRING})
 _ONE_LETTER = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]", re.DOTALL)
 _REPEATED_GROUP = re.compile(r"\)(?:[*+]|\{)")
 _COUNTED_GROUP = re.compile(r"\)\{")
-_MOST_STEPS = 1_000_000
+_MOST_STEPS = 10_000
 _MOST_CHOICES = 12
 _SHORT = 10
+_SHORT_SEARCH = 20
+_MOST_SEARCH_STEPS = 1_000_000
+_LARGE = re.compile(r"\{\d{3}|\\[pP]")
+_LONG_PATTERN = 500
 _REMEMBERED = 8192
 """Answers of the slower engine, of all patterns together."""
 _REMEMBERED_LENGTH = 128
@@ -37,35 +41,46 @@ def matcher(pattern: str) -> Matcher:
     """Says of texts whether a pattern of Go's matches somewhere in them; raises InvalidPattern."""
     search = compile_pattern(pattern).search
     bare = _ONE_LETTER.sub("x", pattern)
-    longest = _longest(bare)
+    longest = _longest(bare, _MOST_STEPS, _SHORT)
     linear: Matcher | None = None
     if _COUNTED_GROUP.search(bare):
         # Counts of counts may come to more than Go allows, which Python would try to carry out.
         linear = _linear(pattern)
         if linear is None:
             raise InvalidPattern(f"error parsing regexp: invalid repeat count: `{pattern}`")
+    elif longest < sys.maxsize and (_LARGE.search(pattern) or len(pattern) > _LONG_PATTERN):
+        linear = _linear(pattern)
+        if linear is None:
+            raise InvalidPattern(f"error parsing regexp: expression too large: `{pattern}`")
 
     def matches(text: str) -> bool:
         nonlocal linear
         if len(text) <= longest:
             return search(text) is not None
         if linear is None:
-            linear = _linear(pattern) or (lambda long: search(long) is not None)
+            # What the linear engine does not take, Go would not take either; it matches nothing.
+            linear = _linear(pattern) or (lambda _text: False)
         return linear(text)
 
     return matches
 
 
-def _longest(bare: str) -> int:
+@functools.lru_cache(maxsize=4096)
+def longest_search(pattern: str) -> int:
+    """How long a text may be for Python's engine to find where a pattern matches in it."""
+    return _longest(_ONE_LETTER.sub("x", pattern), _MOST_SEARCH_STEPS, _SHORT_SEARCH)
+
+
+def _longest(bare: str, most_steps: int, short: int) -> int:
     """How long a text may be for Python's engine to be done with it in good time."""
     if len(re.findall(r"(?<!\()\?", bare)) + bare.count("|") > _MOST_CHOICES:
         return 0
     if _REPEATED_GROUP.search(bare):
-        return _SHORT
+        return short
     loops = len(re.findall(r"[*+{]", bare))
     is_anchored = bare.startswith("^") and "|" not in bare
     power = loops if is_anchored else loops + 1
-    return sys.maxsize if power <= 1 else int(_MOST_STEPS ** (1 / power))
+    return sys.maxsize if power <= 1 else int(most_steps ** (1 / power))
 
 
 def _linear(pattern: str) -> Matcher | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shoal.cluster.apiserver.cel.checker import FIRST_SLOT, Checker
+from shoal.cluster.apiserver.cel.costs import COSTS, STEP_LIMIT, ExceedsAllowance, allowance, charged, spend
 from shoal.cluster.apiserver.cel.equality import equality
 from shoal.cluster.apiserver.cel.functions import Library, Overload
 from shoal.cluster.apiserver.cel.library import KUBERNETES
@@ -42,8 +43,8 @@ from shoal.cluster.apiserver.cel.values import (
 Frame = list[Any]
 Run = Callable[[Frame], Any]
 
-STEP_LIMIT = 200_000
-"""How many items the loops of one evaluation may visit: about where Kubernetes' cost limit ends a cheap loop."""
+_NUMBERS = ("int", "uint", "double", "bool")
+_PLAIN = (*_NUMBERS, "null")
 
 
 class Program:
@@ -63,8 +64,21 @@ class Program:
 
     def run(self, values: list[Any]) -> Any:
         """The same, with the variables in the order in which they were declared."""
+        allowed = allowance.get()
+        if allowed is None:
+            return self._guarded([STEP_LIMIT, *values, *self._spare])
+        frame = [min(STEP_LIMIT, allowed.steps), *values, *self._spare]
+        before = frame[0]
         try:
-            return self._run([STEP_LIMIT, *values, *self._spare])
+            return self._guarded(frame)
+        finally:
+            allowed.steps -= before - frame[0] + 1
+            if frame[0] < 0 or allowed.steps < 0:
+                raise ExceedsAllowance
+
+    def _guarded(self, frame: Frame) -> Any:
+        try:
+            return self._run(frame)
         except RecursionError:
             raise CelError("expression is nested too deeply") from None
         except (TypeError, AttributeError, ValueError, KeyError):
@@ -193,6 +207,8 @@ def _call(node: Call) -> Run:
         return _merge(parts[0], parts[1], given[0].type)
     known = len(node.overloads) == 1 and not any(each.type.is_dyn for each in given)
     call = node.overloads[0].call if known else _dispatcher(node.overloads)
+    if (cost := COSTS.get(node.function)) is not None and not _is_cheap(node.function, given):
+        return charged(call, cost, parts)
     match parts:
         case []:
             return lambda _frame: call()
@@ -202,6 +218,11 @@ def _call(node: Call) -> Run:
             return lambda frame: call(one(frame), two(frame))
         case _:
             return lambda frame: call(*[each(frame) for each in parts])
+
+
+def _is_cheap(function: str, given: list[Node]) -> bool:
+    """Whether a function is known to be called with numbers alone, as most additions are."""
+    return function in ("_+_", "string") and all(each.type.name in _NUMBERS for each in given)
 
 
 def _argument(node: Node) -> Run:
@@ -285,9 +306,24 @@ def _equals(node: Call, given: list[Node]) -> Run:
     compare = equality(given[0].type if not given[0].type.is_dyn else given[1].type)
     if given[0].type.is_dyn != given[1].type.is_dyn and compare in (operator.eq, None):
         compare = equal
-    if node.function == "_==_":
-        return lambda frame: compare(left(frame), right(frame))
-    return lambda frame: not compare(left(frame), right(frame))
+    if given[0].type.name in _PLAIN or given[1].type.name in _PLAIN or _is_short(given[0]) or _is_short(given[1]):
+        if node.function == "_==_":
+            return lambda frame: compare(left(frame), right(frame))
+        return lambda frame: not compare(left(frame), right(frame))
+    cost = COSTS["_==_"]
+
+    def equals(frame: Frame) -> bool:
+        one, other = left(frame), right(frame)
+        if steps := cost(one, other):
+            spend(frame, steps)
+        return compare(one, other)
+
+    return equals if node.function == "_==_" else lambda frame: not equals(frame)
+
+
+def _is_short(node: Node) -> bool:
+    """Whether a value is written in the expression, and so ends every comparison soon."""
+    return isinstance(node, Literal)
 
 
 def _merge(left: Run, right: Run, given: Type) -> Run:

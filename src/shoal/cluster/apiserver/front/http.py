@@ -15,11 +15,15 @@ from aiohttp.http import HttpVersion11
 from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 
-from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade, refusal_answer
-from shoal.cluster.apiserver.refusals import bad_request, too_large
+from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Tunnel, Upgrade, refusal_answer
+from shoal.cluster.apiserver.front.connections import READING_SECONDS, Connection, Server
+from shoal.cluster.apiserver.refusals import bad_request, timeout, too_large
 from shoal.cluster.apiserver.service import Service
+from shoal.cluster.upgraded import Upgraded
 
 BODY_LIMIT = 3 * 1024 * 1024
+BODY_SECONDS = 60.0
+"""How long a body may take to arrive; Kubernetes gives a whole request as long."""
 
 _GZIP_FROM = 128 * 1024
 _PIECE = 256 * 1024
@@ -47,7 +51,7 @@ class HttpFront:
         self._lasting: set[asyncio.Task[object]] = set()
         self._is_ending = False
 
-    def server(self) -> web.Server:
+    def server(self) -> Server:
         """The aiohttp server; a request whose client has gone is cancelled, and a watch with it."""
 
         loop = asyncio.get_running_loop()
@@ -55,7 +59,7 @@ class HttpFront:
         def request(*parts: object) -> web.BaseRequest:
             return web.BaseRequest(*parts, loop, client_max_size=BODY_LIMIT)  # type: ignore[misc, arg-type]
 
-        return web.Server(
+        return Server(
             self.handle,
             request_factory=request,
             handler_cancellation=True,
@@ -70,17 +74,24 @@ class HttpFront:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """One request."""
+        connection = request.protocol
+        if not isinstance(connection, Connection):
+            return await self._handle(request, None)
+        connection.begin()
+        return await self._handle(request, connection)
+
+    async def _handle(self, request: web.BaseRequest, connection: Connection | None) -> web.StreamResponse:
         try:
-            call = await self._call(request)
-        except web.HTTPRequestEntityTooLarge:
-            return await _whole(request, refusal_answer(too_large(f"Request entity too large: limit is {BODY_LIMIT}")))
-        except web.RequestPayloadError:
-            return await _whole(request, refusal_answer(bad_request("the body of the request cannot be read")))
+            call = self._call(request)
         except ValueError:
             return await _whole(request, refusal_answer(bad_request("the URL cannot be decoded")))
         reply = await self._service.answer(call)
+        if connection is not None and call.is_authenticated:
+            connection.authenticated()
         if isinstance(reply, Answer):
             return await _whole(request, reply)
+        if connection is not None:
+            connection.patience = reply.patience if isinstance(reply, Streaming) else None
         task = asyncio.current_task()
         assert task is not None
         self._lasting.add(task)
@@ -89,9 +100,13 @@ class HttpFront:
         try:
             if isinstance(reply, Streaming):
                 return await self._stream(request, reply)
+            if isinstance(reply, Tunnel):
+                return await _tunnel(request, reply)
             return await _upgrade(request, reply)
         finally:
             self._lasting.discard(task)
+            if connection is not None:
+                connection.patience = READING_SECONDS
 
     def end_lasting(self) -> None:
         """Ends the answers that would go on: at its end a server need not wait for watches."""
@@ -129,7 +144,7 @@ class HttpFront:
                 await chunks.aclose()
         return response
 
-    async def _call(self, request: web.BaseRequest) -> Call:
+    def _call(self, request: web.BaseRequest) -> Call:
         url = request.rel_url
         raw_query = url.raw_query_string
         transport = request.transport
@@ -146,10 +161,26 @@ class HttpFront:
             query=parse_qs(raw_query, keep_blank_values=True, max_num_fields=200) if raw_query else {},
             headers=headers,
             impersonation=impersonation,
-            body=await request.read() if request.body_exists else b"",
+            load=(lambda: _body(request)) if request.body_exists else None,
+            body_size=BODY_LIMIT if request.content_length is None else min(request.content_length, BODY_LIMIT),
             certificate=_certificate(transport),
             is_trusted=self._is_trusted,
         )
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """The body; refused where it is too long, does not come in time or cannot be read."""
+    if (request.content_length or 0) > BODY_LIMIT:
+        raise too_large(f"Request entity too large: limit is {BODY_LIMIT}")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise too_large(f"Request entity too large: limit is {BODY_LIMIT}") from None
+    except web.RequestPayloadError:
+        raise bad_request("the body of the request cannot be read") from None
+    except TimeoutError:
+        raise timeout("Timeout: request did not complete within the allotted timeout", retry_after=0) from None
 
 
 def _certificate(transport: asyncio.Transport | None) -> bytes | None:
@@ -215,6 +246,15 @@ async def _upgrade(request: web.BaseRequest, reply: Upgrade) -> web.StreamRespon
     finally:
         pings.cancel()
         await response.close()
+    return response
+
+
+async def _tunnel(request: web.BaseRequest, reply: Tunnel) -> web.StreamResponse:
+    response = web.StreamResponse(status=reply.status, headers=reply.headers)
+    response.force_close()
+    await response.prepare(request)
+    with suppress(ConnectionError):
+        await reply.serve(Upgraded(request.protocol.set_parser, request.transport, response.write))
     return response
 
 

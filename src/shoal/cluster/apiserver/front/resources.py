@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ import yaml
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.access.wording import quoted
 from shoal.cluster.apiserver.builtin.names import path_segment_problems
-from shoal.cluster.apiserver.calls import Answer, Call, Streaming, Upgrade
+from shoal.cluster.apiserver.calls import Answer, Call, Reply, Streaming
 from shoal.cluster.apiserver.front.deprecation import deprecation
 from shoal.cluster.apiserver.front.negotiation import (
     KNOWN,
@@ -35,19 +36,22 @@ from shoal.cluster.apiserver.verbs.creating import create
 from shoal.cluster.apiserver.verbs.deleting import DeleteOptions, delete, delete_collection
 from shoal.cluster.apiserver.verbs.list_options import get_options, list_options
 from shoal.cluster.apiserver.verbs.patching import APPLY_PATCH, patch
-from shoal.cluster.apiserver.verbs.reading import get, list_page
+from shoal.cluster.apiserver.verbs.reading import Listed, get, list_page
 from shoal.cluster.apiserver.verbs.selection import selection
 from shoal.cluster.apiserver.verbs.updating import update
 from shoal.cluster.apiserver.verbs.watching import Encoding, watch
 from shoal.cluster.apiserver.verbs.writing import Workshop
 from shoal.kube.admission.fields import invalid as invalid_field
 
-Special = Callable[[Asked], Awaitable[Outcome | Answer | Streaming | Upgrade]]
+Special = Callable[[Asked], Awaitable[Outcome | Reply]]
 """What a subresource, or a resource that is not stored, does with a request."""
 
 _YAML = "application/yaml"
+_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 # PyYAML is built with libyaml nearly everywhere, and ten times as fast with it.
 _YamlDumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_LONG_LIST = 500
+"""From so many rows on a worker thread makes a table."""
 _WARNINGS_LENGTH = 4096
 _WARNING_LENGTH = 256
 # Subresources with media types of their own.
@@ -65,7 +69,7 @@ class Resources:
         self._state = workshop.state
         self._specials = specials
 
-    async def answer(self, call: Call, info: RequestInfo, user: User) -> Answer | Streaming | Upgrade:
+    async def answer(self, call: Call, info: RequestInfo, user: User) -> Reply:
         """Carries a request out."""
         kind = self._kind(info)
         asked = Asked(
@@ -75,6 +79,8 @@ class Resources:
             subresource=info.subresource,
             user=user,
             call=call,
+            offload=self._workshop.offload,
+            is_costly=kind.storage == _DEFINITIONS,
         )
         if told := deprecation(kind):
             asked.warnings.append(told)
@@ -88,7 +94,7 @@ class Resources:
             reply.body = await asyncio.to_thread(_in_yaml, reply.body)
         return reply
 
-    async def _carried_out(self, asked: Asked, info: RequestInfo) -> Answer | Streaming | Upgrade:
+    async def _carried_out(self, asked: Asked, info: RequestInfo) -> Reply:
         kind, call = asked.kind, asked.call
         if info.name:
             _check_name(info.name)
@@ -141,7 +147,15 @@ class Resources:
         if representation.form is Form.METADATA:
             raise _wrong_form(representation, f"is a list (*{internal_name(asked.kind, 'List')})")
         listed = await list_page(self._state, asked, list_options(asked.call))
-        return _encoded(asked, page(asked.kind, self._state, listed, representation), representation)
+        return _encoded(asked, await self._page(asked, listed, representation), representation)
+
+    async def _page(self, asked: Asked, listed: Listed, representation: Representation) -> list[bytes]:
+        """A list as it is shown; stored bytes are sent as they are, and anything else is made of each object anew."""
+        make = partial(page, asked.kind, self._state, listed, representation)
+        is_stored_form = representation.form is Form.WHOLE and asked.kind.from_storage is None
+        if is_stored_form or len(listed.records) < _LONG_LIST or asked.offload is None:
+            return make()
+        return await asked.offload.run(asked.user.name, make)
 
     def _watch(self, asked: Asked, info: RequestInfo) -> Streaming:
         representation = _representation(asked)
@@ -176,7 +190,7 @@ class Resources:
         verb, call = info.verb, asked.call
         if verb == "create":
             asked.options = write_options(call, "CreateOptions")
-            return await create(self._workshop, asked, read_object(asked))
+            return await create(self._workshop, asked, await asked.computed(lambda: read_object(asked)))
         if verb == "update":
             asked.options = write_options(call, "UpdateOptions")
             return await update(self._workshop, asked)
@@ -184,15 +198,15 @@ class Resources:
             is_apply = media_type(call.headers.get("content-type", "")) == APPLY_PATCH
             asked.options = write_options(call, "PatchOptions", is_apply=is_apply)
             return await patch(self._workshop, asked)
-        options = DeleteOptions.of(asked)
+        options = await asked.computed(lambda: DeleteOptions.of(asked))
         asked.options = WriteOptions(dry_run=options.dry_run)
         if verb == "delete":
             return await delete(self._workshop, asked, options)
         listed = await delete_collection(self._workshop, asked, options, list_options(call))
         representation = _representation(asked)
-        return _encoded(asked, page(asked.kind, self._state, listed, representation), representation)
+        return _encoded(asked, await self._page(asked, listed, representation), representation)
 
-    def _written(self, asked: Asked, outcome: Outcome | Answer | Streaming | Upgrade) -> Answer | Streaming | Upgrade:
+    def _written(self, asked: Asked, outcome: Outcome | Reply) -> Reply:
         if not isinstance(outcome, Outcome):
             return outcome
         representation = _representation(asked)

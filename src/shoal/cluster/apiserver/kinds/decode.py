@@ -12,6 +12,7 @@ second walk, which only wrong objects need, and that of a wrong value on the way
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -70,13 +71,16 @@ def _collect_unknown(schema: Schema, value: Any, path: str, found: dict[str, Non
 
 _programs: dict[Schema, tuple[Reader, Zero]] = {}
 _structs: dict[int, tuple[Reader, Zero]] = {}
+_compiling = threading.RLock()
+"""Large objects are decoded in threads, and none may see a reader whose fields another is still compiling."""
 
 
 def _compiled(schema: Schema) -> tuple[Reader, Zero]:
-    program = _programs.get(schema)
-    if program is None:
-        program = _programs[schema] = _compile(schema)
-    return program
+    with _compiling:
+        program = _programs.get(schema)
+        if program is None:
+            program = _programs[schema] = _compile(schema)
+        return program
 
 
 def _compile(schema: Schema) -> tuple[Reader, Zero]:

@@ -114,12 +114,12 @@ _known_fields: dict[int, Fields] = {}
 
 
 def _fields(schema: Schema) -> Fields:
-    """The fields of a struct by number; known before they are filled in, for types that hold themselves."""
+    """The fields of a struct by number; known once all of them are there, since threads share them."""
     # Places of one type share their properties, and these readers keep them: their identity is the type's.
     known = _known_fields.get(id(schema.properties))
     if known is not None:
         return known
-    fields = _known_fields[id(schema.properties)] = {}
+    fields: Fields = {}
     inner_names = {name for part in schema.inlined for name in part.properties}
     for part in schema.inlined:
         if part.number:
@@ -127,6 +127,7 @@ def _fields(schema: Schema) -> Fields:
     for name, place in schema.properties.items():
         if place.number and name not in inner_names:
             fields[place.number] = _setter(name, place)
+    _known_fields[id(schema.properties)] = fields
     return fields
 
 

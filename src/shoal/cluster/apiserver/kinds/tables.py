@@ -10,6 +10,7 @@ built once and shared by all its places, so that the whole of it costs a few mil
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -249,8 +250,15 @@ _structs: dict[str, _Struct] = {}
 
 def _struct(name: str) -> _Struct:
     """A struct's properties; known by its name before they are filled in, since JSONSchemaProps holds itself."""
-    if name in _structs:
-        return _structs[name]
+    with _filling:
+        return _structs[name] if name in _structs else _filled(name)
+
+
+_filling = threading.RLock()
+"""Types are looked up in threads, and none may see a struct that another is still filling in."""
+
+
+def _filled(name: str) -> _Struct:
     row = _tables().types[name]
     made = _structs[name] = _Struct({}, (), row.required)
     parts = []

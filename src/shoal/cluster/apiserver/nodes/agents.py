@@ -23,6 +23,7 @@ from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.reader import Reader
 from shoal.cluster.apiserver.refusals import Refused, not_found, refused
 from shoal.cluster.keyring import KUBELET_CLIENT, MASTERS
+from shoal.cluster.networks import is_of_cluster
 from shoal.kube.connection import Connection
 from shoal.kube.credentials import CredentialsError, client_certificate
 from shoal.kube.errors import ApiError, ConnectionFault
@@ -131,7 +132,10 @@ class Endpoint:
         if any_certificate not in self._transports:
             # Nodes are in a network of our own: whatever proxy the environment names is not for them.
             self._transports[any_certificate] = HttpTransport(
-                self._connection(any_certificate), connect_timeout=_CONNECTS_WITHIN, environ={}
+                self._connection(any_certificate),
+                connect_timeout=_CONNECTS_WITHIN,
+                environ={},
+                may_connect=lambda address: not is_of_cluster(address),
             )
         return self._transports[any_certificate]
 

@@ -1,68 +1,60 @@
-"""nodes/proxy, pods/proxy and services/proxy: HTTP passed on to an agent, a pod, or a pod behind a service.
+"""nodes/proxy, pods/proxy and services/proxy: HTTP passed on to an agent, a pod, or a pod behind a Service.
 
-Requests go out whole and answers come back as they are made. Who signs in here does so to us alone: credentials are
-not passed on. Upgrades are not either.
+Pods are reached by the agents of their nodes alone. What the server dials itself is another port of a node that is a
+machine of its own, where its address is neither one of this machine nor of the cluster.
 """
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import random
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import aiohttp
-from multidict import CIMultiDict
 from yarl import URL
 
-from shoal.cluster.apiserver.calls import Answer, Call, Streaming
+from shoal.cluster.apiserver.calls import Reply
 from shoal.cluster.apiserver.kinds.kind import Object
-from shoal.cluster.apiserver.nodes.agents import NODES, Agents, failed, preferred_address, unreachable
+from shoal.cluster.apiserver.nodes.agents import NODES, Agents, preferred_address, unreachable
+from shoal.cluster.apiserver.nodes.forwarder import (
+    KEPT,
+    Body,
+    Forwarder,
+    Target,
+    check_no_upgrade,
+    redirect,
+    rest_of_path,
+    streaming,
+)
+from shoal.cluster.apiserver.nodes.pod_connections import PodConnector, PodDialer, PodHost
+from shoal.cluster.apiserver.nodes.service_backends import ServiceBackends
+from shoal.cluster.apiserver.outbound import proxied_socket
 from shoal.cluster.apiserver.reader import Reader
-from shoal.cluster.apiserver.refusals import Refused, bad_request, not_found, unavailable
+from shoal.cluster.apiserver.refusals import bad_request, not_found, unavailable
 from shoal.cluster.apiserver.verbs.asked import Asked
+from shoal.cluster.networks import is_of_cluster, is_special
 from shoal.kube.errors import ConnectionFault
-from shoal.kube.http.faults import FAULTS, connection_fault
 from shoal.kube.tls import Tls, client_context
 from shoal.kube.transport import Request
 
-_KEPT = "/:@!$&'()*+,;=~"
-_CONNECTS_WITHIN = 10.0
-_PIECE = 64 * 1024
-# What is between two neighbours alone, and what was said to us alone.
-_NOT_PASSED_ON = frozenset(
-    {
-        "authorization",
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    }
-)
+_DEFAULT_PORTS = {"https": 443}
 
 
 class Proxies:
     """Answers requests on the three subresources."""
 
-    def __init__(self, state: Reader, agents: Agents) -> None:
+    def __init__(self, state: Reader, agents: Agents, dialer: PodDialer, backends: ServiceBackends) -> None:
         self._state = state
         self._agents = agents
-        self._session: aiohttp.ClientSession | None = None
-        self._tls: ssl.SSLContext | None = None
+        self._backends = backends
+        self._to_pods = Forwarder(lambda: PodConnector(dialer), _any_certificate)
+        self._to_nodes = Forwarder(
+            lambda: aiohttp.TCPConnector(limit=0, socket_factory=proxied_socket), _any_certificate
+        )
 
-    async def node(self, asked: Asked) -> Answer | Streaming:
+    async def node(self, asked: Asked) -> Reply:
         """A request to a node's agent, or to another port of the node."""
         scheme, name, port = _parts(asked.name, "node")
         node = self._state.get(NODES, "", name)
@@ -70,19 +62,22 @@ class Proxies:
             raise not_found(NODES, "", name)
         agent = self._agents.agent(name)
         if port and not agent.server.endswith(f":{port}"):
+            if agent.is_local:
+                raise unavailable(f'node "{name}" has no ports but that of its agent: leave the port out')
             host = preferred_address((node.get("status") or {}).get("addresses") or ())
-            return await self._passed_on(asked, _base(scheme, host, port))
+            await _check_address(host)
+            return await self._to_nodes.forward(asked, _target(scheme, host, port))
         if not agent.is_local:
             await _check_address(URL(agent.server).host or "")
-        path = _rest(asked)
+        path = rest_of_path(asked)
         if not path:
-            return _redirect(asked.call)
-        _check_no_upgrade(asked.call)
+            return redirect(asked.call)
+        check_no_upgrade(asked.call)
         call = asked.call
         query = tuple((key, value) for key, values in call.query.items() for value in values)
         request = Request(
             method=call.method,
-            path=quote(path, safe=_KEPT),
+            path=quote(path, safe=KEPT),
             # A socket may serve any number of nodes: it is told which one is meant.
             query=(*query, ("node", name)) if agent.is_local and "node" not in call.query else query,
             body=call.body or None,
@@ -95,9 +90,9 @@ class Proxies:
             except ConnectionFault as fault:
                 raise unreachable(fault) from fault
             headers = dict(stream.headers)
-            return _streaming(stream.status, headers, _Body(stream.chunks().__anext__, stack.pop_all()))
+            return streaming(stream.status, headers, Body(stream.chunks().__anext__, stack.pop_all()))
 
-    async def pod(self, asked: Asked) -> Answer | Streaming:
+    async def pod(self, asked: Asked) -> Reply:
         """A request to a port of a pod: the one named, or the first that it declares."""
         scheme, name, port = _parts(asked.name, "pod")
         pod = self._state.get("pods", asked.namespace, name)
@@ -106,112 +101,26 @@ class Proxies:
         if not port:
             declared = [one for container in pod["spec"]["containers"] for one in container.get("ports") or ()]
             port = str(declared[0]["containerPort"]) if declared else ""
-        addresses = (pod.get("status") or {}).get("podIPs") or ()
-        return await self._passed_on(asked, _base(scheme, addresses[0]["ip"] if addresses else "", port))
+        return await self._to_pods.forward(asked, _pod_target(scheme, pod, port))
 
-    async def service(self, asked: Asked) -> Answer | Streaming:
-        """A request to one of a service's pods."""
+    async def service(self, asked: Asked) -> Reply:
+        """A request to one of a Service's pods."""
         scheme, name, port = _parts(asked.name, "service")
         service = self._state.get("services", asked.namespace, name)
         if service is None:
             raise not_found("services", "", name)
         if port.isdecimal():
             port = _port_name(service, int(port))
-        endpoints = self._state.get("endpoints", asked.namespace, name) or {}
-        choices = [
-            (address["ip"], str(one["port"]))
-            for subset in endpoints.get("subsets") or ()
-            for one in subset.get("ports") or ()
-            for address in subset.get("addresses") or ()
-            if one.get("name", "") == port and self._is_pod(address, asked.namespace)
-        ]
-        if not choices:
+        chosen = self._backends.chosen(asked.namespace, name, port)
+        if chosen is None:
             raise unavailable(f'no endpoints available for service "{asked.name}"')
-        host, number = random.choice(choices)  # noqa: S311 - any of them will do
-        return await self._passed_on(asked, _base(scheme, host, number))
+        pod, number = chosen
+        return await self._to_pods.forward(asked, _pod_target(scheme, pod, str(number)))
 
     async def close(self) -> None:
         """Closes all connections."""
-        if self._session is not None:
-            await self._session.close()
-
-    def _is_pod(self, address: Object, namespace: str) -> bool:
-        """Whether an address is that of a pod: whoever writes Endpoints must not lead us elsewhere."""
-        target = address.get("targetRef") or {}
-        pod = self._state.get("pods", namespace, target.get("name", ""))
-        if pod is None or target.get("namespace") != namespace:
-            return False
-        return any(one.get("ip") == address["ip"] for one in (pod.get("status") or {}).get("podIPs") or ())
-
-    async def _passed_on(self, asked: Asked, base: URL) -> Answer | Streaming:
-        await _check_address(base.host or "")
-        path = _rest(asked)
-        call = asked.call
-        if not path:
-            return _redirect(call)
-        _check_no_upgrade(call)
-        query = urlencode([(name, value) for name, values in call.query.items() for value in values])
-        url = URL(f"{base}{quote(path, safe=_KEPT)}" + (f"?{query}" if query else ""), encoded=True)
-        try:
-            answer = await self._opened().request(
-                call.method,
-                url,
-                headers=_request_headers(call),
-                data=call.body or None,
-                allow_redirects=False,
-                ssl=self._any_certificate(),
-            )
-        except FAULTS as error:
-            raise _unreachable(error, url, call) from error
-        stack = AsyncExitStack()
-        stack.callback(answer.release)
-
-        async def read() -> bytes:
-            try:
-                piece = await answer.content.read(_PIECE)
-            except FAULTS as error:
-                raise ConnectionResetError(str(error)) from error
-            if not piece:
-                raise StopAsyncIteration
-            return piece
-
-        return _streaming(answer.status, dict(answer.headers), _Body(read, stack))
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECTS_WITHIN),
-                auto_decompress=False,
-            )
-        return self._session
-
-    def _any_certificate(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = client_context(Tls(insecure=True))
-        return self._tls
-
-
-class _Body:
-    """The pieces of an answer. It is an iterator and no generator, so that closing it works before it was begun."""
-
-    def __init__(self, read: Callable[[], Awaitable[bytes]], stack: AsyncExitStack) -> None:
-        self._read = read
-        self._stack = stack
-
-    def __aiter__(self) -> _Body:
-        return self
-
-    async def __anext__(self) -> bytes:
-        try:
-            return await self._read()
-        except ConnectionFault as fault:
-            raise ConnectionResetError(str(fault)) from fault
-
-    async def aclose(self) -> None:
-        """Gives the connection back, or up."""
-        await self._stack.aclose()
+        await self._to_pods.close()
+        await self._to_nodes.close()
 
 
 def _parts(name: str, what: str) -> tuple[str, str, str]:
@@ -226,32 +135,45 @@ def _parts(name: str, what: str) -> tuple[str, str, str]:
     raise bad_request(f'invalid {what} request "{name}"')
 
 
-def _base(scheme: str, host: str, port: str) -> URL:
+def _pod_target(scheme: str, pod: Object, port: str) -> Target:
+    """A port of a pod, which is called by its address; raises Refused where that is none that a pod can have."""
+    addresses = (pod.get("status") or {}).get("podIPs") or ()
+    address = str(addresses[0]["ip"]) if addresses else ""
+    if address and _is_refused(address):
+        raise bad_request("address not allowed")
+    shown = _target(scheme, address or pod["metadata"]["name"], port)
+    url = URL.build(scheme=shown.url.scheme, host=str(PodHost.of(pod)), port=shown.url.port, encoded=True)
+    return Target(url=url, host=shown.host, server_name=shown.server_name)
+
+
+def _target(scheme: str, host: str, port: str) -> Target:
+    scheme = scheme or "http"
+    if port and not (port.isdecimal() and 0 < int(port) < 1 << 16):
+        raise bad_request(f'invalid port "{port}"')
+    number = int(port) if port else _DEFAULT_PORTS.get(scheme, 80)
     shown = f"[{host}]" if ":" in host else host
-    return URL(f"{scheme or 'http'}://{shown}" + (f":{port}" if port else ""))
+    return Target(url=URL(f"{scheme}://{shown}:{number}"), host=f"{shown}:{port}" if port else shown, server_name=host)
 
 
 async def _check_address(host: str) -> None:
-    """Refuses what leads back to this machine or no further than its wire, by whatever name."""
+    """Refuses what leads back to this machine or no further than its link, by whatever name.
+
+    The connection is checked again when it is made: this is for the words.
+    """
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
     except OSError as error:
         raise bad_request(f"lookup {host}: {error.strerror}") from None
-    addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
-    if not addresses or any(
-        address.is_loopback
-        or address.is_link_local
-        or address.is_multicast
-        or address.is_unspecified
-        or address == ipaddress.IPv4Address("255.255.255.255")
-        for address in addresses
-    ):
+    addresses = [str(entry[4][0]) for entry in found]
+    if not addresses or any(is_special(address) or is_of_cluster(address) for address in addresses):
         raise bad_request("address not allowed")
 
 
-def _check_no_upgrade(call: Call) -> None:
-    if call.headers.get("upgrade") and "upgrade" in call.headers.get("connection", "").lower():
-        raise bad_request("upgrades are not passed on by proxies here: use portforward")
+def _is_refused(address: str) -> bool:
+    try:
+        return is_special(address)
+    except ValueError:
+        return True
 
 
 def _port_name(service: Object, number: int) -> str:
@@ -261,41 +183,5 @@ def _port_name(service: Object, number: int) -> str:
     raise unavailable(f'no service port {number} found for service "{service["metadata"]["name"]}"')
 
 
-def _rest(asked: Asked) -> str:
-    """What follows the subresource in the path, its last slash included."""
-    return asked.call.path.partition(f"/{asked.kind.resource}/{asked.name}/{asked.subresource}")[2]
-
-
-def _redirect(call: Call) -> Answer:
-    query = urlencode([(name, value) for name, values in call.query.items() for value in values])
-    location = f"{quote(call.path, safe=_KEPT)}/" + (f"?{query}" if query else "")
-    return Answer(status=301, headers={"Location": location}, content_type="text/plain")
-
-
-def _request_headers(call: Call) -> CIMultiDict[str]:
-    headers = CIMultiDict(
-        (name, value)
-        for name, value in call.headers.items()
-        if name not in _NOT_PASSED_ON and not name.startswith("impersonate-")
-    )
-    headers["X-Forwarded-Uri"] = call.path
-    if "host" in call.headers:
-        headers["X-Forwarded-Host"] = call.headers["host"]
-    return headers
-
-
-def _streaming(status: int, headers: dict[str, str], body: _Body) -> Streaming:
-    passed = {name: value for name, value in headers.items() if name.lower() not in _NOT_PASSED_ON | {"content-type"}}
-    content_type = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
-    return Streaming(
-        chunks=body,
-        status=status,
-        headers=passed,
-        content_type=content_type or "application/octet-stream",
-        patience=None,
-    )
-
-
-def _unreachable(error: Exception, url: URL, call: Call) -> Refused:
-    fault = connection_fault(error, server=str(url.origin()), request=f"{call.method} {url.raw_path}")
-    return failed(f"error trying to reach service: {fault}")
+def _any_certificate() -> ssl.SSLContext:
+    return client_context(Tls(insecure=True))

@@ -21,6 +21,7 @@ from shoal.cluster.apiserver.nodes.options import flag, ports
 from shoal.cluster.apiserver.reader import Reader
 from shoal.cluster.apiserver.refusals import Refused, bad_request, not_found
 from shoal.cluster.apiserver.verbs.asked import Asked
+from shoal.cluster.upgraded import until_either_ends
 from shoal.kube.errors import ApiError, ConnectionFault, error_from_response
 from shoal.kube.transport import Request, WebSocket
 
@@ -181,16 +182,7 @@ class _Session:
 
 async def relay(client: Socket, agent: WebSocket) -> None:
     """Carries messages both ways, untouched, until either end has closed."""
-    ways = [
-        asyncio.create_task(_carry(client.messages(), agent.send)),
-        asyncio.create_task(_carry(agent.messages(), client.send)),
-    ]
-    try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for way in ways:
-            way.cancel()
-        await asyncio.wait(ways)
+    await until_either_ends(_carry(client.messages(), agent.send), _carry(agent.messages(), client.send))
 
 
 async def _carry(messages: AsyncIterator[bytes], send: Callable[[bytes], Awaitable[None]]) -> None:

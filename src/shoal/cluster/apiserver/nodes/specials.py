@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
-
 from shoal.cluster.apiserver.access.authorization import Authorizer
-from shoal.cluster.apiserver.access.credentials import Credentials
 from shoal.cluster.apiserver.front.resources import Special
 from shoal.cluster.apiserver.nodes.agents import Agents
 from shoal.cluster.apiserver.nodes.logs import Logs
 from shoal.cluster.apiserver.nodes.metrics import UsageMetrics
+from shoal.cluster.apiserver.nodes.pod_connections import PodDialer
 from shoal.cluster.apiserver.nodes.proxies import Proxies
 from shoal.cluster.apiserver.nodes.relays import Relays
 from shoal.cluster.apiserver.nodes.scraping import Scraper
+from shoal.cluster.apiserver.nodes.service_backends import ServiceBackends
 from shoal.cluster.apiserver.state import State
 
 _CONNECTING = ("get", "create")
@@ -21,16 +19,15 @@ _PROXIED = ("get", "create", "update", "patch", "delete")
 
 
 class NodeSpecials:
-    """Answers what only agents can; ``sockets`` is the folder of the agents that are on this machine."""
+    """Answers what only agents can."""
 
     def __init__(
-        self, state: State, credentials: Credentials, authorizer: Authorizer, *, sockets: Path | None, now: datetime
+        self, state: State, authorizer: Authorizer, agents: Agents, dialer: PodDialer, backends: ServiceBackends
     ) -> None:
-        self._agents = Agents(state, credentials, sockets=sockets, now=now)
-        self._logs = Logs(state, self._agents)
-        self._relays = Relays(state, self._agents, authorizer)
-        self._proxies = Proxies(state, self._agents)
-        self._scraper = Scraper(state, self._agents)
+        self._logs = Logs(state, agents)
+        self._relays = Relays(state, agents, authorizer)
+        self._proxies = Proxies(state, agents, dialer, backends)
+        self._scraper = Scraper(state, agents)
         self._usage = UsageMetrics(state, self._scraper)
 
     def table(self) -> dict[tuple[str, str, str], Special]:
@@ -53,8 +50,7 @@ class NodeSpecials:
         return specials | {(kind, "proxy", verb): special for kind, special in proxied.items() for verb in _PROXIED}
 
     async def close(self) -> None:
-        """Ends what goes on, and all connections."""
+        """Ends what goes on; the agents are closed by whoever made them."""
         await self._scraper.close()
         await self._relays.close()
         await self._proxies.close()
-        await self._agents.close()

@@ -21,6 +21,7 @@ from shoal.cluster.apiserver.kinds.kind import Object
 from shoal.cluster.apiserver.patches.go_text import json_kind, shown, shown_as_text, type_name
 from shoal.cluster.apiserver.patches.merge_patch import drop_nulls
 from shoal.cluster.apiserver.patches.ordering import element_type, has_key, in_order
+from shoal.cluster.apiserver.patches.repetition import without_repetition
 from shoal.cluster.apiserver.refusals import Refused, bad_request, refused
 from shoal.cluster.apiserver.schema import Schema
 
@@ -181,7 +182,8 @@ def _delete_values(original: dict[str, Any], directive: str, values: Any, schema
         if element_type(current, values) is dict:
             original[key] = _merged_list(current, values, place)
         else:
-            original[key] = [item for item in current if item not in values]
+            gone = set(values)
+            original[key] = [item for item in current if item not in gone]
 
 
 def _merged_list(original: list[Any], patch: list[Any], place: Schema) -> list[Any]:
@@ -196,20 +198,26 @@ def _joined(original: list[Any], patch: list[Any], place: Schema) -> tuple[list[
     if not original and not patch:
         return [], [], []
     if element_type(original, patch) is not dict:
-        return _without_repetition(original + patch), original, patch
+        return without_repetition(original + patch), original, patch
     merge_key = place.merge_key
     if not merge_key:
         raise _failed("cannot merge lists without merge key for struct")
     live, wanted = _after_special_items(original, patch, merge_key)
     joined = list(live)
     items = place.items or place
+    # The first item of each key, as it comes: a list may hold twenty thousand of them.
+    known: dict[tuple[type, Any], int] = {}
+    for at, item in enumerate(joined):
+        if merge_key in item:
+            known.setdefault(_exact(item[merge_key]), at)
     for change in wanted:
         has_key(change, merge_key)
-        at = _position(joined, merge_key, change[merge_key])
-        if at is None:
+        found = known.get(_exact(change[merge_key]))
+        if found is None:
+            known[_exact(change[merge_key])] = len(joined)
             joined.append(change)
         else:
-            joined[at] = _merged(joined[at], change, items)
+            joined[found] = _merged(joined[found], change, items)
     return joined, live, wanted
 
 
@@ -217,6 +225,7 @@ def _after_special_items(original: list[Any], patch: list[Any], merge_key: str) 
     """Carries out the directives among the items; gives what stays of the list, and the plain items of the patch."""
     plain = []
     replaces = False
+    gone: set[tuple[type, Any]] = set()
     for item in patch:
         if _PATCH not in item:
             plain.append(item)
@@ -224,40 +233,23 @@ def _after_special_items(original: list[Any], patch: list[Any], merge_key: str) 
         match item[_PATCH]:
             case "delete":
                 has_key(item, merge_key)
-                gone = item[merge_key]
-                original = [each for each in original if not _has_value(each, merge_key, gone)]
+                gone.add(_exact(item[merge_key]))
             case "replace":
                 replaces = True
             case "merge":
                 raise _failed("merging lists cannot yet be specified in the patch")
             case unknown:
                 raise _unknown_directive(unknown, item)
+    if gone:
+        original = [each for each in original if merge_key not in each or _exact(each[merge_key]) not in gone]
     return (plain, []) if replaces else (original, plain)
 
 
-def _position(items: list[Any], merge_key: str, value: Any) -> int | None:
-    return next((at for at, item in enumerate(items) if _has_value(item, merge_key, value)), None)
-
-
-def _has_value(item: dict[str, Any], merge_key: str, value: Any) -> bool:
-    found = item.get(merge_key, msgspec.UNSET)
-    return type(found) is type(value) and bool(found == value)
-
-
-def _without_repetition(values: list[Any]) -> list[Any]:
-    """Each value once; a later repetition gives its place to the last value, as Kubernetes does."""
-    kept = list(values)
-    at = 0
-    while at < len(kept):
-        other = at + 1
-        while other < len(kept):
-            if kept[other] == kept[at]:
-                kept[other] = kept[-1]
-                kept.pop()
-            else:
-                other += 1
-        at += 1
-    return kept
+def _exact(value: Any) -> tuple[type, Any]:
+    """What tells values apart by their type as well, since true is not 1."""
+    if type(value) is dict or type(value) is list:
+        value = msgspec.json.encode(value, order="sorted")
+    return type(value), value
 
 
 def _has_directive(value: Any) -> bool:

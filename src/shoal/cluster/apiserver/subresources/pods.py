@@ -35,7 +35,7 @@ class PodSubresources:
     async def bind(self, asked: Asked) -> Outcome:
         """Assigns a pod to a node; also for the old ``bindings`` resource, which names the pod in the body alone."""
         asked.options = write_options(asked.call, "CreateOptions")
-        binding = read_other(asked, type_schema(_BINDING), "v1", "Binding")
+        binding = await read_other(asked, type_schema(_BINDING), "v1", "Binding")
         pods = self._workshop.state.registry.find("", "v1", PODS)
         assert pods is not None
         stated = binding.get("metadata", {}).get("name", "")
@@ -63,7 +63,7 @@ class PodSubresources:
     async def evict(self, asked: Asked) -> Outcome:
         """Deletes a pod where its disruption budgets allow it."""
         asked.options = write_options(asked.call, "CreateOptions")
-        eviction = read_other(asked, type_schema(_EVICTION), "policy/v1", "Eviction")
+        eviction = await read_other(asked, type_schema(_EVICTION), "policy/v1", "Eviction")
         name = eviction.get("metadata", {}).get("name", "")
         if name and name != asked.name:
             raise bad_request("name in URL does not match name in Eviction object")

@@ -42,34 +42,34 @@ class Questions:
 
     async def token_review(self, asked: Asked) -> Outcome:
         """Whom a token stands for."""
-        return _answered(asked, reviews.token_review(_body(asked), self._authenticator))
+        return _answered(asked, reviews.token_review(await _body(asked), self._authenticator))
 
     async def self_subject_review(self, asked: Asked) -> Outcome:
         """Who asks."""
-        return _answered(asked, reviews.self_subject_review(_body(asked), asked.user, now=self._clock()))
+        return _answered(asked, reviews.self_subject_review(await _body(asked), asked.user, now=self._clock()))
 
     async def subject_access_review(self, asked: Asked) -> Outcome:
         """Whether some user may do something."""
-        return _answered(asked, reviews.subject_access_review(_body(asked), self._authorizer))
+        return _answered(asked, reviews.subject_access_review(await _body(asked), self._authorizer))
 
     async def local_subject_access_review(self, asked: Asked) -> Outcome:
         """Whether some user may do something in a namespace."""
-        body = _body(asked)
+        body = await _body(asked)
         return _answered(asked, reviews.local_subject_access_review(body, self._authorizer, namespace=asked.namespace))
 
     async def self_subject_access_review(self, asked: Asked) -> Outcome:
         """Whether the one who asks may do something."""
-        return _answered(asked, reviews.self_subject_access_review(_body(asked), asked.user, self._authorizer))
+        return _answered(asked, reviews.self_subject_access_review(await _body(asked), asked.user, self._authorizer))
 
     async def self_subject_rules_review(self, asked: Asked) -> Outcome:
         """All that the one who asks may do in a namespace."""
-        return _answered(asked, reviews.self_subject_rules_review(_body(asked), asked.user, self._authorizer))
+        return _answered(asked, reviews.self_subject_rules_review(await _body(asked), asked.user, self._authorizer))
 
     async def token(self, asked: Asked) -> Outcome:
         """A token for a ServiceAccount."""
         asked.options = write_options(asked.call, "CreateOptions")
         schema = type_schema(TOKEN_REQUEST)
-        body = read_other(asked, schema, "authentication.k8s.io/v1", "TokenRequest")
+        body = await read_other(asked, schema, "authentication.k8s.io/v1", "TokenRequest")
         if body["spec"].get("expirationSeconds") is None:
             body["spec"]["expirationSeconds"] = DEFAULT_SECONDS
         record_update(
@@ -81,8 +81,12 @@ class Questions:
         return _answered(asked, issued)
 
 
-def _body(asked: Asked) -> Object:
+async def _body(asked: Asked) -> Object:
     asked.options = write_options(asked.call, "CreateOptions")
+    return await asked.computed(lambda: _recorded(asked))
+
+
+def _recorded(asked: Asked) -> Object:
     body = read_object(asked)
     record_update(
         asked.kind.schema, None, body, manager=asked.options.manager, subresource="", now=format_time(utc_now())

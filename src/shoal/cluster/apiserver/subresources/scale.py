@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -51,7 +52,7 @@ class ScaleSubresource:
     async def update(self, asked: Asked) -> Outcome:
         """Sets the replicas."""
         asked.options = write_options(asked.call, "UpdateOptions")
-        wanted = read_other(asked, type_schema(SCALE), "autoscaling/v1", "Scale")
+        wanted = await read_other(asked, type_schema(SCALE), "autoscaling/v1", "Scale")
         match_name(asked, wanted)
         previous = self._found(asked, self._latest(asked))
         live = live_object(asked.kind, self._workshop.state, previous)
@@ -68,16 +69,17 @@ class ScaleSubresource:
         for _ in range(_ATTEMPTS):
             previous = self._found(asked, self._latest(asked))
             live = live_object(asked.kind, self._workshop.state, previous)
-            scale = self._scale(asked, live)
-            if language == APPLY_PATCH:
-                wanted = self._applied(asked, scale)
-            else:
-                wanted = self._recorded(asked, scale, _patched(asked, language, scale))
+            wanted = await asked.computed(partial(self._patched, asked, language, self._scale(asked, live)))
             try:
                 return await self._replaced(asked, previous, live, wanted)
             except Changed:
                 continue
         raise conflict(asked.kind.resource, asked.kind.group, asked.name)
+
+    def _patched(self, asked: Asked, language: str, scale: Object) -> Object:
+        if language == APPLY_PATCH:
+            return self._applied(asked, scale)
+        return self._recorded(asked, scale, _patched(asked, language, scale))
 
     def _latest(self, asked: Asked) -> Record | None:
         return self._workshop.state.store.latest(asked.kind.storage, asked.namespace, asked.name)

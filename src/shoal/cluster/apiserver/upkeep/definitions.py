@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import structlog
 
@@ -32,7 +33,7 @@ class Definitions:
         self._state = state
         self._delete = delete
         self._now = now
-        self._served: dict[str, object] = {}
+        self._served: dict[str, tuple[Any, ...]] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
 
     def load(self) -> None:
@@ -80,11 +81,15 @@ class Definitions:
     async def _follow(self, definition: Object, tasks: asyncio.TaskGroup) -> None:
         name = definition["metadata"]["name"]
         try:
+            # A schema may have thousands of fields and rules. It is compiled in a thread, and before the definition is
+            # said to be established: then ``_serve`` has it at hand, and serves its kinds at once.
+            compiled = () if self._is_served(definition) else await asyncio.to_thread(kinds_of, definition)
             await self._write_status(definition)
             current = self._state.get(DEFINITIONS, "", name)
             if current is None:
                 return
             self._serve(current)
+            del compiled
             is_ending = "deletionTimestamp" in current["metadata"] and name not in self._ending
             finalizers = current["metadata"].get("finalizers")
             # Without any, a server that was killed has not come to its last step.
@@ -122,10 +127,15 @@ class Definitions:
 
         await self._state.update(DEFINITIONS, "", name, change)
 
+    def _is_served(self, definition: Object) -> bool:
+        """Whether its kinds are served as it describes them; their names may have to change."""
+        metadata = definition["metadata"]
+        served = self._served.get(metadata["name"])
+        return served is not None and served[:2] == (metadata["uid"], metadata.get("generation"))
+
     def _serve(self, definition: Object) -> None:
         name, spec = definition["metadata"]["name"], definition["spec"]
-        conditions = {one["type"]: one["status"] for one in definition.get("status", {}).get("conditions") or ()}
-        if conditions.get("Established") != "True" or self._state.registry.is_builtin_resource(name):
+        if not _is_established(definition) or self._state.registry.is_builtin_resource(name):
             return
         metadata = definition["metadata"]
         shape = (metadata["uid"], metadata.get("generation"), definition["status"].get("acceptedNames"))
@@ -185,6 +195,11 @@ class Definitions:
         current = self._state.get(DEFINITIONS, "", name)
         if current is not None and not current["metadata"].get("finalizers"):
             await self._delete(DEFINITIONS, "", name)
+
+
+def _is_established(definition: Object) -> bool:
+    conditions = definition.get("status", {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 def _without_cleanup(definition: Object) -> Object | None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from shoal.cluster.apiserver.access.user import User
 from shoal.cluster.apiserver.builtin.metadata import FIELD_MANAGER_LIMIT, field_manager_problems
 from shoal.cluster.apiserver.calls import Call
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.offload import HEAVY_BYTES, Offload
 from shoal.cluster.apiserver.refusals import Refused, bad_request, invalid
 from shoal.cluster.apiserver.storage import Record
 from shoal.kube.admission.fields import FieldProblem, forbidden, not_supported, required
+
+T = TypeVar("T")
 
 _YAML_PROBLEMS = "yaml: unmarshal errors:\n"
 _VALIDATIONS = ("", "Ignore", "Strict", "Warn")
@@ -40,6 +45,23 @@ class Asked:
     warnings: list[str] = field(default_factory=list)
     is_staged: bool = False
     """Whether the store has taken the write: it goes on, also where nobody waits for it any more."""
+    offload: Offload | None = None
+    """Worker threads for what takes long; None where nobody else waits, as in the server's own writes."""
+    stored_size: int = 0
+    """The bytes of the stored object that the request is about, where it is computed with."""
+
+    is_costly: bool = False
+    """Whether a small object of this kind may take long: the schema and the rules of a definition are compiled."""
+
+    async def computed(self, work: Callable[[], T], *, evaluates: bool = False) -> T:
+        """The result of a pure computation on the request and its object, in a worker thread where they are large.
+
+        ``evaluates`` where it runs CEL rules, which may take long on a small object, too.
+        """
+        size = HEAVY_BYTES if self.is_costly else len(self.call.body) + self.stored_size
+        if self.offload is None or (size < HEAVY_BYTES and not evaluates):
+            return work()
+        return await self.offload.compute(self.user.name, size, work)
 
 
 @dataclass(kw_only=True, slots=True)

@@ -66,8 +66,12 @@ def read_object(asked: Asked) -> Object:
     return new
 
 
-def read_other(asked: Asked, schema: Schema, api_version: str, kind: str) -> Object:
+async def read_other(asked: Asked, schema: Schema, api_version: str, kind: str) -> Object:
     """A body with a kind of its own (Scale, Eviction, Binding, TokenRequest …) in normal form."""
+    return await asked.computed(lambda: _read_other(asked, schema, api_version, kind))
+
+
+def _read_other(asked: Asked, schema: Schema, api_version: str, kind: str) -> Object:
     value, unknown = read_value(asked.call, kind)
     try:
         version, stated = version_and_kind(value, asked.call.body)

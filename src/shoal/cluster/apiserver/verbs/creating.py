@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from shoal.api.meta import generate_name
 from shoal.cluster.apiserver.apply import record_update
@@ -50,14 +51,16 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     for name in _NOT_FOR_CLIENTS:
         metadata.pop(name, None)
     if not has_managers:
-        record_update(
-            kind.schema,
-            None,
-            new,
-            manager=asked.options.manager,
-            subresource="",
-            now=workshop.now(),
-            resets=kind.rules.resets.get("", ()),
+        await asked.computed(
+            lambda: record_update(
+                kind.schema,
+                None,
+                new,
+                manager=asked.options.manager,
+                subresource="",
+                now=workshop.now(),
+                resets=kind.rules.resets.get("", ()),
+            )
         )
     request = attributes(asked, Operation.CREATE, new=new, old=None, name=metadata.get("name", ""))
     await workshop.admission.mutate(request)
@@ -68,7 +71,7 @@ async def create(workshop: Workshop, asked: Asked, new: Object, *, has_managers:
     is_named = bool(new["metadata"].get("name"))
     try:
         _complete(workshop, asked, new)
-        _validate(asked, new)
+        await asked.computed(partial(_validate, asked, new), evaluates=kind.is_custom)
         if asked.name:
             check_creation(workshop.authorizer, asked)
         request.object, request.name = new, new["metadata"]["name"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from shoal.cluster.apiserver.apply import apply
@@ -20,7 +21,7 @@ from shoal.cluster.apiserver.refusals import (
     not_found,
     unsupported_media_type,
 )
-from shoal.cluster.apiserver.storage import Changed
+from shoal.cluster.apiserver.storage import Changed, Record
 from shoal.cluster.apiserver.verbs.asked import Asked, Outcome, field_checks, strict_refusal
 from shoal.cluster.apiserver.verbs.bodies import check_type, completed, media_type
 from shoal.cluster.apiserver.verbs.creating import create, match_namespace
@@ -47,14 +48,9 @@ async def patch(workshop: Workshop, asked: Asked) -> Outcome:
         previous = store.latest(kind.storage, asked.namespace, asked.name)
         if previous is None and (not is_apply or asked.subresource):
             raise not_found(kind.resource, kind.group, asked.name)
+        asked.stored_size = 0 if previous is None else len(previous.data)
         # Read anew for each attempt: what an earlier one made shares parts with its patch, and has been completed.
-        read: Any = read_apply(asked, kind.api_version, kind.kind) if is_apply else read_patch(asked, language)
-        live = None if previous is None else live_object(kind, workshop.state, previous)
-        if is_apply:
-            new = _applied(workshop, asked, live, read)
-        else:
-            assert live is not None
-            new = _patched(asked, language, live, read)
+        live, new = await asked.computed(partial(_patched_live, workshop, asked, language, previous))
         try:
             if previous is None:
                 return await create(workshop, asked, new, has_managers=True)
@@ -62,6 +58,21 @@ async def patch(workshop: Workshop, asked: Asked) -> Outcome:
         except Changed:
             continue
     raise conflict(kind.resource, kind.group, asked.name)
+
+
+def _patched_live(
+    workshop: Workshop, asked: Asked, language: str, previous: Record | None
+) -> tuple[Object | None, Object]:
+    """The object as it is, and as the patch makes it."""
+    kind = asked.kind
+    read: Any = (
+        read_apply(asked, kind.api_version, kind.kind) if language == APPLY_PATCH else read_patch(asked, language)
+    )
+    live = None if previous is None else live_object(kind, workshop.state, previous)
+    if language == APPLY_PATCH:
+        return live, _applied(workshop, asked, live, read)
+    assert live is not None
+    return live, _patched(asked, language, live, read)
 
 
 def patch_language(kind: Kind, content_type: str) -> str:

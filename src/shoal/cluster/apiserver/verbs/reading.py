@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 
 from shoal.cluster.apiserver.refusals import Refused, bad_request, expired, not_found, timeout
 from shoal.cluster.apiserver.state import State
-from shoal.cluster.apiserver.storage import Compacted, Record, TooNew
+from shoal.cluster.apiserver.storage import Compacted, Page, Record, TooNew
 from shoal.cluster.apiserver.verbs.asked import Asked
 from shoal.cluster.apiserver.verbs.list_options import (
     EXACT,
@@ -20,6 +23,8 @@ from shoal.cluster.apiserver.verbs.selection import selection
 from shoal.kube.errors import Cause
 
 _WAIT_FOR_VERSION = 3.0
+_LONG_SELECTION = 500_000
+"""The letters of a selector times the objects that it is put to, from which on a worker thread selects."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,9 +63,16 @@ async def list_page(state: State, asked: Asked, options: ListOptions) -> Listed:
         # An older version with a limit but no match is asked for exactly, as it was before matches could be told.
         if revision and (options.match == EXACT or (limit and not options.match)):
             at = revision
+    takes_long = (len(options.labels) + len(options.fields)) * state.store.count(kind.storage) > _LONG_SELECTION
+    selects = None if takes_long else selected.selects
     try:
         page = state.store.page(
-            kind.storage, asked.namespace or None, at=at, after=after, limit=limit, selects=selected.selects
+            kind.storage,
+            asked.namespace or None,
+            at=at,
+            after=after,
+            limit=None if takes_long else limit,
+            selects=selects,
         )
     except Compacted:
         if position is not None:
@@ -68,12 +80,24 @@ async def list_page(state: State, asked: Asked, options: ListOptions) -> Listed:
         raise expired("The resourceVersion for the provided list is too old.") from None
     except TooNew:
         raise too_large(at or 0, state.store.revision) from None
+    if takes_long and selected.selects is not None:
+        chosen = partial(_chosen, page, selected.selects, limit)
+        page = await asked.offload.run(asked.user.name, chosen) if asked.offload is not None else chosen()
     return Listed(
         records=page.records,
         revision=page.revision,
         continues=continue_token(Position(page.revision, page.next)) if page.next else "",
         remaining=page.remaining if page.next and selected.selects is None else None,
     )
+
+
+def _chosen(everything: Page, selects: Callable[[Record], bool], limit: int | None) -> Page:
+    """The records of a page that are selected, and no more of them than are asked for."""
+    records = list(islice(filter(selects, everything.records), None if limit is None else limit + 1))
+    if limit is None or len(records) <= limit:
+        return Page(records, everything.revision)
+    records.pop()
+    return Page(records, everything.revision, (records[-1].namespace, records[-1].name))
 
 
 async def not_older(state: State, revision: int | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from shoal.cluster.apiserver.admission.attributes import Attributes
 from shoal.cluster.apiserver.apply import keep_times, record_update
@@ -67,7 +68,7 @@ async def update(workshop: Workshop, asked: Asked) -> Outcome:
     """Replaces the object that the URL names by the body."""
     while True:
         # Read anew for each attempt: one that came too late has completed its object from a state that is gone.
-        new = read_object(asked)
+        new = await asked.computed(lambda: read_object(asked))
         is_conditional = new.get("metadata", {}).get("resourceVersion", "") not in ("", "0")
         try:
             return await _updated(workshop, asked, new)
@@ -107,20 +108,24 @@ async def replace(
     ``live`` is that version where its values are at hand; ``has_managers`` where apply has told who owns what already.
     """
     kind, state = asked.kind, workshop.state
+    asked.stored_size = len(previous.data)
     if live is None:
         live = live_object(kind, state, previous)
     _check_version(asked, new, live)
     if asked.call.method != "PATCH":
         asked.warnings.extend(drop_duplicate_owners(new, is_admitted=False))
     if not has_managers:
-        record_update(
-            kind.schema,
-            live,
-            new,
-            manager=asked.options.manager,
-            subresource=asked.subresource,
-            now=workshop.now(),
-            resets=kind.rules.resets.get(asked.subresource, ()),
+        await asked.computed(
+            partial(
+                record_update,
+                kind.schema,
+                live,
+                new,
+                manager=asked.options.manager,
+                subresource=asked.subresource,
+                now=workshop.now(),
+                resets=kind.rules.resets.get(asked.subresource, ()),
+            )
         )
     request = attributes(asked, Operation.UPDATE, new=new, old=live)
     await workshop.admission.mutate(request)
@@ -143,10 +148,10 @@ async def _completed_and_written(
 ) -> Outcome:
     kind, new = asked.kind, request.object
     assert new is not None
-    _complete(kind, asked.subresource, new, live)
+    await asked.computed(partial(_complete, kind, asked.subresource, new, live))
     if kind.storage == SERVICES and not asked.subresource:
         workshop.addresses.allocate(new, live)
-    _validate(asked, new, live)
+    await asked.computed(partial(_validate, asked, new, live), evaluates=kind.is_custom)
     request.object = new
     await workshop.admission.validate(request)
     outcome = await _written(workshop, asked, previous, new, live)
@@ -161,8 +166,7 @@ async def _written(workshop: Workshop, asked: Asked, previous: Record, new: Obje
         new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
         await removed(workshop, asked, previous, live)
         return Outcome(kind=kind, object=new)
-    keep_times(live, new)
-    if same_content(new, live):
+    if await asked.computed(partial(_is_unchanged, new, live)):
         await committed(state, previous)
         return Outcome(kind=kind, record=previous)
     if asked.options.dry_run:
@@ -172,6 +176,11 @@ async def _written(workshop: Workshop, asked: Asked, previous: Record, new: Obje
     written = state.store.put(kind.storage, asked.namespace, asked.name, encode, previous=previous)
     asked.is_staged = True
     return Outcome(kind=kind, record=await written)
+
+
+def _is_unchanged(new: Object, live: Object) -> bool:
+    keep_times(live, new)
+    return same_content(new, live)
 
 
 def match_name(asked: Asked, new: Object) -> None:

@@ -20,6 +20,7 @@ from shoal.cluster.apiserver.access.escalation import check_binding, check_role
 from shoal.cluster.apiserver.admission import Chain
 from shoal.cluster.apiserver.admission.attributes import Attributes
 from shoal.cluster.apiserver.kinds.kind import Kind, Object
+from shoal.cluster.apiserver.offload import Offload
 from shoal.cluster.apiserver.refusals import unavailable
 from shoal.cluster.apiserver.state import State, decoded
 from shoal.cluster.apiserver.storage import Record
@@ -38,6 +39,7 @@ class Workshop:
     admission: Chain
     addresses: ServiceAddresses
     authorizer: Authorizer
+    offload: Offload
     now: Callable[[], str]
     """The time as objects carry it, in whole seconds."""
 

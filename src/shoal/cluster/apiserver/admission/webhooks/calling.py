@@ -1,4 +1,8 @@
-"""Asks a webhook over HTTPS: at a URL, or at a service of the cluster; what goes wrong is told in Kubernetes' words."""
+"""Calls a webhook over HTTPS, at a URL or behind a Service of the cluster; what goes wrong is in Kubernetes' words.
+
+A Service leads to a pod, by a connection that the agent of its node makes. A URL is dialled from this machine, but
+never where it means an address of a pod or a Service.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,28 @@ import base64
 import errno
 import socket
 import ssl
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
 
+from shoal.cluster.apiserver.outbound import outbound_socket
 from shoal.kube.errors import Status
 
-ServiceResolver: TypeAlias = Callable[[str, str, int], str]
-"""Where a service answers, as ``host:port``, of its namespace, name and port; raises LookupError."""
+
+class Backends(Protocol):
+    """Leads to what is behind the Services of the cluster."""
+
+    def connector(self) -> aiohttp.BaseConnector:
+        """Opens connections to backends."""
+        ...
+
+    def backend(self, namespace: str, name: str, port: int) -> str:
+        """A backend as ``host:port`` for the connector, of a Service's namespace, name and port; raises LookupError."""
+        ...
+
 
 ANSWER_LIMIT = 8 * 1024 * 1024
 _REMEMBERED = 64
@@ -48,9 +63,9 @@ class CallFailed(Exception):
 class Caller:
     """Asks webhooks over connections that are kept, one pool for all; a proxy of the environment is never used."""
 
-    def __init__(self, resolve: ServiceResolver | None = None) -> None:
-        self._resolve = resolve
-        self._session: aiohttp.ClientSession | None = None
+    def __init__(self, backends: Backends | None = None) -> None:
+        self._backends = backends
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     async def post(self, client: Mapping[str, Any], body: bytes, *, timeout: int) -> bytes:  # noqa: ASYNC109
@@ -62,7 +77,14 @@ class Caller:
             raise CallFailed(f"could not get REST client: unable to load root certificates: {error}") from error
         try:
             async with asyncio.timeout(timeout):
-                code, answered = await self._exchange(address, body, context, server_name, urlsplit(shown).netloc)
+                code, answered = await self._exchange(
+                    address,
+                    body,
+                    context,
+                    server_name,
+                    urlsplit(shown).netloc,
+                    is_service=client.get("service") is not None,
+                )
         except TimeoutError:
             raise CallFailed(f'failed to call webhook: Post "{shown}": context deadline exceeded') from None
         except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
@@ -73,9 +95,9 @@ class Caller:
 
     async def close(self) -> None:
         """Closes all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
 
     def _address(self, client: Mapping[str, Any], timeout: int) -> tuple[str, str, str]:
         """How the address is shown, where to connect to, and whose certificate is expected there."""
@@ -92,16 +114,16 @@ class Caller:
         path = "/" + (service.get("path") or "").lstrip("/")
         shown = f"https://{server_name}:{port}{path}{query}"
         try:
-            if self._resolve is None:
+            if self._backends is None:
                 raise LookupError(f'service "{name}" not found')
-            place = self._resolve(namespace, name, port)
+            place = self._backends.backend(namespace, name, port)
         except LookupError as error:
             told = error.args[0] if error.args else f'service "{name}" not found'
             raise CallFailed(f'failed to call webhook: Post "{shown}": {told}') from error
         return shown, f"https://{place}{path}{query}", server_name
 
     async def _exchange(
-        self, address: str, body: bytes, context: ssl.SSLContext, server_name: str, host: str
+        self, address: str, body: bytes, context: ssl.SSLContext, server_name: str, host: str, *, is_service: bool
     ) -> tuple[int, bytes]:
         headers = {"Content-Type": "application/json", "Accept": "application/json, */*", "Host": host}
 
@@ -111,17 +133,29 @@ class Caller:
             ) as response:
                 return response.status, await _bounded(response)
 
-        if self._session is None:
-            self._session = _new_session()
+        if is_service not in self._sessions:
+            self._sessions[is_service] = self._new_session(is_service=is_service)
         try:
-            return await ask(self._session)
+            return await ask(self._sessions[is_service])
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
             if not _is_cut(error):
                 raise
         # The connection had been closed over there while it waited here, or was cut off by the end of a process that is
         # started again, and then all that are kept were; a new one tells for sure.
-        async with _new_session() as session:
+        async with self._new_session(is_service=is_service) as session:
             return await ask(session)
+
+    def _new_session(self, *, is_service: bool) -> aiohttp.ClientSession:
+        if is_service and self._backends is not None:
+            connector = self._backends.connector()
+        else:
+            connector = aiohttp.TCPConnector(limit=0, socket_factory=outbound_socket)
+        return aiohttp.ClientSession(
+            trust_env=False,
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
 
     def _context(self, bundle: str) -> ssl.SSLContext:
         context = self._contexts.get(bundle)
@@ -134,15 +168,6 @@ class Caller:
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
             self._contexts[bundle] = context
         return context
-
-
-def _new_session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        trust_env=False,
-        connector=aiohttp.TCPConnector(limit=0),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None),
-    )
 
 
 def _is_cut(error: aiohttp.ClientError) -> bool:

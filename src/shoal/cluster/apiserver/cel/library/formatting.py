@@ -10,6 +10,8 @@ from typing import Any
 from shoal.cluster.apiserver.cel.values import CelError, Duration, Timestamp, TypeValue, plain_decimal
 
 _CLAUSE = re.compile(r"%(?:(%)|(?:\.(\d+))?(.)?)", re.DOTALL)
+_LONGEST_NUMBER = 6
+_MOST_DIGITS = 1100
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _NAMES = {
     "NoneType": "null_type",
@@ -37,9 +39,16 @@ def formatted(text: str, values: list[Any]) -> str:
         except StopIteration:
             raise CelError(f"index {used} out of range") from None
         used += 1
-        return _filled(clause[3], value, None if clause[2] is None else int(clause[2]))
+        return _filled(clause[3], value, None if clause[2] is None else _precision(clause[2]))
 
     return _CLAUSE.sub(fill, text)
+
+
+def _precision(digits: str) -> int:
+    """Kubernetes would write as many digits as are asked for; no double has more than this."""
+    if len(digits) > _LONGEST_NUMBER or int(digits) > _MOST_DIGITS:
+        raise CelError("operation cancelled: actual cost limit exceeded")
+    return int(digits)
 
 
 def _filled(letter: str, value: Any, precision: int | None) -> str:

@@ -91,8 +91,13 @@ def _flattened(items: list[Any], depth: int) -> list[Any]:
 @LISTS.function("list<A>::distinct(): list<A>")
 def _distinct(items: list[Any]) -> list[Any]:
     kept: list[Any] = []
+    known: set[tuple[bool, Any]] = set()
     for each in items:
-        if not any(equal(each, other) for other in kept):
+        if type(each) is list or type(each) is dict:
+            if not any(equal(each, other) for other in kept):
+                kept.append(each)
+        elif (type(each) is bool, each) not in known:
+            known.add((type(each) is bool, each))
             kept.append(each)
     return kept
 

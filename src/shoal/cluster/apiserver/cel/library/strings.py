@@ -6,7 +6,7 @@ import string
 
 from shoal.cluster.apiserver.cel.functions import Library
 from shoal.cluster.apiserver.cel.library.formatting import formatted
-from shoal.cluster.apiserver.cel.matching import Matcher, matcher
+from shoal.cluster.apiserver.cel.matching import Matcher, longest_search, matcher
 from shoal.cluster.apiserver.cel.patterns import InvalidPattern, compile_pattern
 from shoal.cluster.apiserver.cel.values import CelError
 
@@ -30,10 +30,17 @@ def _matches(text: str, pattern: str) -> bool:
     return _matcher(pattern)(text)
 
 
+def _check_length(text: str, pattern: str) -> None:
+    """Where a match lies is found by Python's engine, which may take long for a long text."""
+    if len(text) > longest_search(pattern):
+        raise CelError("operation cancelled: actual cost limit exceeded")
+
+
 @STRINGS.function("string::find(string): string")
 def _find(text: str, pattern: str) -> str:
     if not _matcher(pattern, "Illegal regex: ")(text):
         return ""
+    _check_length(text, pattern)
     found = compile_pattern(pattern).search(text)
     return found[0] if found else ""
 
@@ -42,6 +49,7 @@ def _find(text: str, pattern: str) -> str:
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     if not _matcher(pattern, "Illegal regex: ")(text):
         return []
+    _check_length(text, pattern)
     found = [match[0] for match in compile_pattern(pattern).finditer(text)]
     return found if limit < 0 else found[:limit]
 
