@@ -64,19 +64,76 @@ def test_a_command_has_the_flags_it_is_given(name: str) -> None:
 
 
 @deployments
-def test_a_deployment_finds_its_own_pods_and_uses_the_account_that_has_the_rights(name: str) -> None:
-    file, deployed = DEPLOYMENTS[name]
-    spec = deployed["spec"]
+def test_a_deployment_finds_its_own_pods(name: str) -> None:
+    spec = DEPLOYMENTS[name][1]["spec"]
     assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
-    [account] = of_kind(file, "ServiceAccount")
-    assert spec["template"]["spec"]["serviceAccountName"] == account["metadata"]["name"]
-    for kind in ("ClusterRoleBinding", "RoleBinding"):
-        [binding] = of_kind(file, kind)
-        [subject] = binding["subjects"]
-        assert (subject["name"], subject["namespace"]) == (
-            account["metadata"]["name"],
-            account["metadata"]["namespace"],
-        )
+
+
+def account_of(name: str) -> str:
+    return str(DEPLOYMENTS[name][1]["spec"]["template"]["spec"]["serviceAccountName"])
+
+
+def rules_of(file: str, account: str) -> list[dict[str, Any]]:
+    """The rules of all roles that are bound to an account."""
+    bound = [
+        (each["roleRef"]["kind"], each["roleRef"]["name"])
+        for kind in ("ClusterRoleBinding", "RoleBinding")
+        for each in of_kind(file, kind)
+        if [subject["name"] for subject in each["subjects"]] == [account]
+    ]
+    roles = [each for kind in ("ClusterRole", "Role") for each in of_kind(file, kind)]
+    return [rule for role in roles if (role["kind"], role["metadata"]["name"]) in bound for rule in role["rules"]]
+
+
+@files
+def test_every_program_has_an_account_of_its_own(file: str) -> None:
+    accounts = [account_of(name) for name, (found, _) in DEPLOYMENTS.items() if found == file]
+    assert sorted(accounts) == sorted(each["metadata"]["name"] for each in of_kind(file, "ServiceAccount"))
+    assert len(set(accounts)) == len(accounts) == 2
+    assert all(rules_of(file, account) for account in accounts)
+
+
+def is_written(rule: dict[str, Any]) -> bool:
+    return not set(rule["verbs"]) <= {"get", "list", "watch"}
+
+
+@pytest.mark.parametrize("name", ["shoal-webhooks", "kai-admission", "kubeflow-trainer-webhooks"])
+def test_webhooks_write_their_own_registrations_and_certificate_alone(name: str) -> None:
+    file, _ = DEPLOYMENTS[name]
+    written = [rule for rule in rules_of(file, account_of(name)) if is_written(rule)]
+    kinds = {resource for rule in written for resource in rule["resources"]}
+    assert kinds == {"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "secrets"}
+    for rule in written:
+        # A Secret is made in the program's own namespace, by a name that RBAC does not get to see.
+        assert rule.get("resourceNames") or (rule["resources"], rule["verbs"]) == (["secrets"], ["create"])
+    role = next(each for each in of_kind(file, "Role") if each["metadata"]["name"].endswith(account_of(name)))
+    assert any("secrets" in rule["resources"] for rule in role["rules"])
+    [cluster_role] = [each for each in of_kind(file, "ClusterRole") if each["metadata"]["name"].endswith(name)]
+    assert not [rule for rule in cluster_role["rules"] if "secrets" in rule["resources"]]
+
+
+@files
+def test_only_webhooks_touch_webhook_configurations(file: str) -> None:
+    for name in (name for name, (found, _) in DEPLOYMENTS.items() if found == file):
+        touched = [
+            rule
+            for rule in rules_of(file, account_of(name))
+            if "admissionregistration.k8s.io" in rule["apiGroups"] and is_written(rule)
+        ]
+        assert bool(touched) == ("webhooks" in container(name)["command"])
+
+
+@deployments
+def test_every_container_is_confined(name: str) -> None:
+    pod = DEPLOYMENTS[name][1]["spec"]["template"]["spec"]["securityContext"]
+    assert pod["runAsNonRoot"]
+    assert pod["runAsUser"] > 0
+    assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container(name)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
 
 
 SERVICES = {
@@ -141,7 +198,7 @@ def test_the_scheduler_finds_its_configuration_and_it_says_what_is_built_in() ->
 def test_the_scheduler_holds_its_lease_where_it_may() -> None:
     _, _, *arguments = container(deployment.SCHEDULER)["command"]
     options = parse_arguments([each for each in arguments if not each.startswith("--plugin-server-host")])
-    [role] = of_kind("scheduler", "Role")
+    [role] = [each for each in of_kind("scheduler", "Role") if each["metadata"]["name"] == "kai-scheduler"]
     assert options.leader_elect
     assert role["metadata"]["namespace"] == options.namespace
     assert any("leases" in rule["resources"] for rule in role["rules"])

@@ -6,7 +6,7 @@ import socket
 from contextlib import ExitStack
 from pathlib import Path
 
-from shoal.cli.listeners import listen_as_before
+from shoal.cli.listeners import listen_as_before, listen_on_socket
 
 
 def test_a_port_is_the_same_again_unless_somebody_else_has_it(tmp_path: Path) -> None:
@@ -28,3 +28,16 @@ def test_a_memory_that_makes_no_sense_is_made_anew(tmp_path: Path) -> None:
     with ExitStack() as stack:
         port = listen_as_before(stack, "127.0.0.1", memory).port
     assert int(memory.read_text()) == port
+
+
+def test_a_socket_that_a_killed_run_left_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "agents" / "egress.sock"
+    path.parent.mkdir()
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    with ExitStack() as stack:
+        listen_on_socket(stack, path)
+        assert path.stat().st_mode & 0o777 == 0o600
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+    assert not path.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import re
 import threading
@@ -261,3 +262,25 @@ def test_the_page_for_users_shows_what_is_printed(
 
 def test_the_page_for_users_names_every_state() -> None:
     assert [state.value for state in State if f"`{state.value}`" not in PAGE] == []
+
+
+def test_a_stale_data_dir_has_its_token_sent_to_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """After a crash its ports may be anybody's."""
+    heard: list[str] = []
+
+    class Stranger(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            heard.append(self.headers.get("Authorization", ""))
+            self.send_error(404)
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Stranger) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        data = tmp_path / "data"
+        (data / "pki").mkdir(parents=True)
+        (data / "pki" / "admin.token").write_text("secret")
+        (data / "lock").write_text("1")
+        (data / "endpoints.json").write_text(json.dumps({"visualizer": f"http://127.0.0.1:{server.server_port}"}))
+        assert run(APP, ["explain", "pod/x", f"--data-dir={data}"]) != 0
+        server.shutdown()
+    capsys.readouterr()
+    assert heard == []

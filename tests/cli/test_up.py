@@ -243,6 +243,8 @@ def test_a_start_that_fails_shows_the_end_of_the_log(tmp_path: Path, detach: lis
         pytest.param(["--api-port=65536"], 2, "--api-port", id="no port"),
         pytest.param(["--sim=16"], 2, "--sim", id="no pool"),
         pytest.param(["--only=api,podal"], 2, "there is no component podal: there are api,", id="no component"),
+        pytest.param(["--allowed-host=http://box"], 2, "http://box is no host name", id="no host name"),
+        pytest.param(["--allowed-host=*"], 2, "* is no host name", id="no pattern"),
         pytest.param(["--kube-binaries=/nowhere"], 2, "/nowhere", id="no such folder"),
         pytest.param(
             ["--engine=kube", "--kube-binaries=/proc/self/fd"],

@@ -7,40 +7,41 @@ from collections.abc import Iterable
 import pytest
 
 from shoal.kube.rights import Rule
-from shoal.scheduler.rbac import ACCOUNT, NAME, PARTS, RULES, manifests, merged
+from shoal.scheduler.rbac import ACCOUNT, NAME, PARTS, RULES, WEBHOOK_RULES, manifests, merged
 
-READ = {"get", "list", "watch"}
+FOLLOW = {"list", "watch"}
+READ = {"get", *FOLLOW}
 
 NEEDED = [
     ("scheduler", "", "pods", READ | {"delete"}),
-    ("scheduler", "", "nodes", READ),
-    ("scheduler", "kai.scheduler", "topologies", READ),
-    ("scheduler", "scheduling.run.ai", "queues", READ),
+    ("scheduler", "", "nodes", FOLLOW),
+    ("scheduler", "kai.scheduler", "topologies", FOLLOW),
+    ("scheduler", "scheduling.run.ai", "queues", FOLLOW),
     ("scheduler", "scheduling.run.ai", "podgroups/status", {"patch"}),
-    ("scheduler", "scheduling.run.ai", "bindrequests", READ | {"create", "delete"}),
-    ("scheduler", "scheduling.k8s.io", "workloads", READ),
-    ("scheduler", "scheduling.sigs.k8s.io", "podgroups", READ),
-    ("scheduler", "scheduling.x-k8s.io", "podgroups", READ),
-    ("scheduler", "scheduling.k8s.io", "compositepodgroups", READ),
-    ("scheduler", "scheduling.volcano.sh", "podgroups", READ),
-    ("scheduler", "resource.k8s.io", "resourceclaims", READ),
-    ("scheduler", "resource.k8s.io", "resourceslices", READ),
-    ("scheduler", "resource.k8s.io", "deviceclasses", READ),
-    ("scheduler", "storage.k8s.io", "storageclasses", READ),
-    ("scheduler", "storage.k8s.io", "csinodes", READ),
-    ("scheduler", "storage.k8s.io", "csidrivers", READ),
-    ("scheduler", "storage.k8s.io", "csistoragecapacities", READ),
-    ("scheduler", "", "persistentvolumeclaims", READ),
-    ("scheduler", "", "persistentvolumes", READ),
-    ("scheduler", "", "configmaps", READ),
-    ("scheduler", "", "namespaces", READ),
+    ("scheduler", "scheduling.run.ai", "bindrequests", FOLLOW | {"create", "delete"}),
+    ("scheduler", "scheduling.k8s.io", "workloads", FOLLOW),
+    ("scheduler", "scheduling.sigs.k8s.io", "podgroups", FOLLOW),
+    ("scheduler", "scheduling.x-k8s.io", "podgroups", FOLLOW),
+    ("scheduler", "scheduling.k8s.io", "compositepodgroups", FOLLOW),
+    ("scheduler", "scheduling.volcano.sh", "podgroups", FOLLOW),
+    ("scheduler", "resource.k8s.io", "resourceclaims", FOLLOW),
+    ("scheduler", "resource.k8s.io", "resourceslices", FOLLOW),
+    ("scheduler", "resource.k8s.io", "deviceclasses", FOLLOW),
+    ("scheduler", "storage.k8s.io", "storageclasses", FOLLOW),
+    ("scheduler", "storage.k8s.io", "csinodes", FOLLOW),
+    ("scheduler", "storage.k8s.io", "csidrivers", FOLLOW),
+    ("scheduler", "storage.k8s.io", "csistoragecapacities", FOLLOW),
+    ("scheduler", "", "persistentvolumeclaims", FOLLOW),
+    ("scheduler", "", "persistentvolumes", FOLLOW),
+    ("scheduler", "", "configmaps", FOLLOW),
+    ("scheduler", "", "namespaces", FOLLOW),
     ("binder", "", "pods", READ | {"create", "patch", "delete"}),
     ("binder", "", "pods/binding", {"create"}),
-    ("binder", "", "configmaps", READ | {"create", "patch", "delete"}),
-    ("binder", "", "persistentvolumeclaims", READ | {"patch"}),
-    ("binder", "", "persistentvolumes", READ | {"patch"}),
+    ("binder", "", "configmaps", FOLLOW | {"create", "patch", "delete"}),
+    ("binder", "", "persistentvolumeclaims", FOLLOW | {"patch"}),
+    ("binder", "", "persistentvolumes", FOLLOW | {"patch"}),
     ("binder", "resource.k8s.io", "resourceclaims", READ | {"patch"}),
-    ("binder", "resource.k8s.io", "resourceslices", READ),
+    ("binder", "resource.k8s.io", "resourceslices", FOLLOW),
     ("binder", "resource.k8s.io", "resourceclaims/status", {"patch"}),
     ("binder", "scheduling.run.ai", "bindrequests/status", {"patch"}),
     ("grouper", "", "pods", READ | {"patch"}),
@@ -49,11 +50,10 @@ NEEDED = [
     ("grouper", "trainer.kubeflow.org", "trainjobs", READ),
     ("queues", "scheduling.run.ai", "queues/status", {"patch"}),
     ("podgroups", "scheduling.run.ai", "podgroups/status", {"patch"}),
-    ("podgroups", "scheduling.k8s.io", "priorityclasses", READ),
+    ("podgroups", "scheduling.k8s.io", "priorityclasses", FOLLOW),
     ("scale-adjuster", "", "pods", READ | {"create", "delete"}),
     ("defaults", "scheduling.run.ai", "queues", {"get", "create"}),
     ("defaults", "scheduling.k8s.io", "priorityclasses", {"get", "create"}),
-    ("admission", "admissionregistration.k8s.io", "validatingwebhookconfigurations", READ | {"create", "patch"}),
 ]
 
 
@@ -108,6 +108,13 @@ def test_rules_of_equal_rights_are_one() -> None:
         ]
     )
     assert found == ({"apiGroups": ["a"], "resources": ["x", "y"], "verbs": ["get", "list"]},)
+
+
+def test_webhooks_register_themselves_by_name_and_read_nothing_else() -> None:
+    kinds = {resource for rule in WEBHOOK_RULES for resource in rule["resources"]}
+    assert kinds == {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+    for rule in WEBHOOK_RULES:
+        assert set(rule["verbs"]) == FOLLOW or len(rule["resourceNames"]) == 6
 
 
 def test_leases_and_certificates_are_held_in_the_parts_own_namespace_alone() -> None:

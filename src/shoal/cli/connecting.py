@@ -32,6 +32,15 @@ ConfigOption = Annotated[
     typer.Option("--config", metavar="FILE", help="Grove's OperatorConfiguration; flags given beside it win."),
 ]
 
+AllowedHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        metavar="NAME",
+        help="A further host name that ports without credentials answer for; may be repeated.",
+    ),
+]
+
 _UNIFIED = "USE_UNIFIED_PODGANG"
 _START_IMAGE = "GROVE_INIT_CONTAINER_IMAGE"
 _ACCOUNT = "GROVE_OPERATOR_SERVICE_ACCOUNT_NAME"
@@ -95,6 +104,14 @@ def address_of(given: str | None, configured: Server | None, *, default: str, op
     if not re.fullmatch(r".*:[0-9]{1,5}", given):
         raise typer.BadParameter(f"{given} is no address, try :8080, 127.0.0.1:8080, or 0 for none", param_hint=option)
     return given
+
+
+def checked_hosts(names: list[str] | None) -> tuple[str, ...]:
+    """Host names that were allowed, where they are names: no URL, no port, no pattern."""
+    for name in names or ():
+        if not re.fullmatch(r"[0-9A-Za-z]([0-9A-Za-z._-]*[0-9A-Za-z])?\.?", name):
+            raise typer.BadParameter(f"{name} is no host name, try gpu-box.example.com", param_hint="--allowed-host")
+    return tuple(names or ())
 
 
 def gang_settings(

@@ -2,6 +2,9 @@
 
 A lock on a file in the folder says whether Shoal runs there. The system drops it when the holder ends, however it
 ends, so it is never stale; the files beside it are only believed while it is held.
+
+The folder belongs to one user. It is refused where others could have written to it, and whatever is made while it is
+held is for its owner alone, whatever the umask was.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import errno
 import fcntl
 import json
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +23,7 @@ from typing import IO, Any
 
 from shoal.cli.components import Engine
 from shoal.cli.exits import CommandError
+from shoal.cli.trusted_folders import problem_with
 
 _LONGEST_LOOK = 1.0
 _LONGEST_SOCKET = 107
@@ -54,8 +59,15 @@ class DataDir:
         """The admin's kubeconfig."""
         return self.path / "kubeconfig"
 
+    def check(self) -> None:
+        """Refuses a folder in which others could have put what we would believe; one that is missing is fine."""
+        problem = problem_with(self.path, user=os.geteuid(), environ=os.environ)
+        if problem is not None:
+            raise CommandError(problem)
+
     def make(self) -> None:
         """Makes the folder, for its owner alone; one that holds something else is not touched."""
+        self.check()
         if self.path.exists() and not self.path.is_dir():
             raise CommandError(f"the data dir {self.path} is a file: choose another --data-dir")
         if self.path.exists() and not self._lock.exists() and self._holds_other_things():
@@ -66,17 +78,20 @@ class DataDir:
                 f"the path {self.path} is too long for sockets in it ({len(bytes(self.path))} bytes, at most {longest} "
                 "are possible): choose a shorter --data-dir"
             )
-        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not os.access(self.path, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, "The data dir cannot be written", str(self.path))
-        self._lock.touch(mode=0o600)
-        self.log.parent.mkdir(exist_ok=True, mode=0o700)
+        with _for_owner_alone():
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not os.access(self.path, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, "The data dir cannot be written", str(self.path))
+            for folder in (self.path, self.log.parent):
+                folder.mkdir(exist_ok=True, mode=0o700)
+                _take_from_others(folder)
+            self._lock.touch(mode=0o600)
 
     @contextmanager
     def held(self, pid: int) -> Iterator[None]:
         """Holds the folder for the length of a block; fails if another process does."""
         self.make()
-        with self._lock.open("a+") as lock:
+        with _for_owner_alone(), self._lock.open("a+") as lock:
             deadline = time.monotonic() + _LONGEST_LOOK
             while not _taken(lock, fcntl.LOCK_EX):
                 # One who looks whether it is held holds it for that moment.
@@ -97,6 +112,7 @@ class DataDir:
 
     def holder(self) -> int | None:
         """The process that holds the folder, if any."""
+        self.check()
         try:
             with self._lock.open("r") as lock:
                 if _taken(lock, fcntl.LOCK_SH):
@@ -111,8 +127,17 @@ class DataDir:
 
     def endpoints(self) -> dict[str, str]:
         """Where the servers answer; nothing before all of them do."""
+        self.check()
         found: dict[str, str] = _read_json(self._endpoints) or {}
         return found
+
+    def admin_token(self) -> str:
+        """The admin's bearer token; nothing before the first start."""
+        self.check()
+        try:
+            return (self.path / "pki" / "admin.token").read_text()
+        except FileNotFoundError:
+            return ""
 
     def write_parts(self, parts: list[PartState]) -> None:
         """Says how the processes are."""
@@ -165,6 +190,23 @@ class DataDir:
     def _forget(self) -> None:
         for path in (self._endpoints, self._parts):
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _for_owner_alone() -> Iterator[None]:
+    """Files and folders that are made in a block have no rights for others, from their first moment."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _take_from_others(folder: Path) -> None:
+    """Takes the rights of others on a folder, which its owner may have made with the usual umask."""
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if mode & 0o077:
+        folder.chmod(mode & 0o700)
 
 
 def _taken(lock: IO[str], kind: int) -> bool:

@@ -18,13 +18,13 @@ NAMESPACE: Final = "shoal-system"
 IMAGE: Final = "shoal:latest"
 OPERATOR: Final = rbac.ACCOUNT
 """The Deployment of the operator is called as Grove's is, so that people find its log."""
-WEBHOOKS: Final = "shoal-webhooks"
+WEBHOOKS: Final = rbac.WEBHOOKS_ACCOUNT
 SCHEDULER: Final = "kai-scheduler-default"
 """The Deployment of the scheduler, its Service and its ConfigMap are called as KAI's are for its default shard."""
-SCHEDULER_WEBHOOKS: Final = "kai-admission"
+SCHEDULER_WEBHOOKS: Final = scheduler_rbac.WEBHOOKS_ACCOUNT
 TRAINING: Final = training_rbac.ACCOUNT
 TRAINING_NAMESPACE: Final = "kubeflow-system"
-TRAINING_WEBHOOKS: Final = "kubeflow-trainer-webhooks"
+TRAINING_WEBHOOKS: Final = training_rbac.WEBHOOKS_ACCOUNT
 
 _METRICS, _HEALTH, _PLUGINS, _WEBHOOKS, _PROGRESS = 8080, 8081, 8081, 9443, 10443
 _CONFIGURATION, _CONFIGURATION_AT = "config.yaml", "/etc/kai-scheduler"
@@ -80,7 +80,7 @@ def manifests(namespace: str = NAMESPACE, image: str = IMAGE) -> list[dict[str, 
         # One works at a time, and its log is the one that `kubectl logs deployment/…` shows.
         _deployment(OPERATOR, namespace, _pod(rbac.ACCOUNT, operator), replicas=1),
         # Asked at every write of our kinds, which are refused where nobody answers.
-        _deployment(WEBHOOKS, namespace, _pod(rbac.ACCOUNT, webhooks), replicas=2),
+        _deployment(WEBHOOKS, namespace, _pod(rbac.WEBHOOKS_ACCOUNT, webhooks), replicas=2),
         _service(WEBHOOKS, namespace, {"https": 443}),
     ]
 
@@ -106,7 +106,7 @@ def training_manifests(namespace: str = TRAINING_NAMESPACE, image: str = IMAGE) 
         _deployment(TRAINING, namespace, _pod(account, operator), replicas=1),
         _service(TRAINING, namespace, {"status": _PROGRESS}),
         # Asked at every write of our kinds, which are refused where nobody answers.
-        _deployment(TRAINING_WEBHOOKS, namespace, _pod(account, webhooks), replicas=2),
+        _deployment(TRAINING_WEBHOOKS, namespace, _pod(training_rbac.WEBHOOKS_ACCOUNT, webhooks), replicas=2),
         _service(TRAINING_WEBHOOKS, namespace, {"https": 443}),
     ]
 
@@ -159,7 +159,7 @@ def scheduler_manifests(namespace: str = kai_names.NAMESPACE, image: str = IMAGE
         _deployment(SCHEDULER, namespace, pod, replicas=1),
         _service(SCHEDULER, namespace, {"metrics": _METRICS, "visualizer": _PLUGINS}),
         # Asked at every write of our kinds, and for pods that share GPUs; these are refused where nobody answers.
-        _deployment(SCHEDULER_WEBHOOKS, namespace, _pod(account, webhooks), replicas=2),
+        _deployment(SCHEDULER_WEBHOOKS, namespace, _pod(scheduler_rbac.WEBHOOKS_ACCOUNT, webhooks), replicas=2),
         _service(SCHEDULER_WEBHOOKS, namespace, {"https": 443}),
     ]
 

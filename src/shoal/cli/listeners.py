@@ -77,6 +77,19 @@ def listen_as_before(stack: ExitStack, bind: str, memory: Path) -> Listener:
     return opened
 
 
+def listen_on_socket(stack: ExitStack, path: Path) -> socket.socket:
+    """Listens on a Unix socket until the stack is closed; a file that an earlier run left there is replaced."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.unlink(missing_ok=True)
+    opened = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+    opened.bind(str(path))
+    path.chmod(0o600)
+    opened.listen(_BACKLOG)
+    opened.setblocking(False)
+    stack.callback(path.unlink, missing_ok=True)
+    return opened
+
+
 def _opened(stack: ExitStack, bind: str, port: int) -> Listener:
     address = ipaddress.ip_address(bind)
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET

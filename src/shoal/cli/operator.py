@@ -138,11 +138,11 @@ def _add_progress(manager: Manager, connection: Connection) -> StatusServer:
     from shoal.kube import Client, HttpTransport  # noqa: PLC0415 - as above
     from shoal.kube.admission import Policy, SecretStore, SelfMade  # noqa: PLC0415
     from shoal.training.progress import add_progress  # noqa: PLC0415
-    from shoal.training.rbac import ACCOUNT  # noqa: PLC0415
+    from shoal.training.rbac import ACCOUNT, STATUS_CERTIFICATE  # noqa: PLC0415
 
     client = Client(HttpTransport(connection))
     namespace = connection.namespace or "default"
-    store = SecretStore(client, namespace=namespace, name="kubeflow-trainer-status-cert")
+    store = SecretStore(client, namespace=namespace, name=STATUS_CERTIFICATE)
     policy = Policy(names=(f"{ACCOUNT}.{namespace}.svc",))
     return add_progress(manager, client, SelfMade(store, policy), service=ACCOUNT, namespace=namespace)
 

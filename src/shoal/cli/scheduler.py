@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
-from shoal.cli.connecting import ContextOption, KubeconfigOption
+from shoal.cli.connecting import AllowedHostOption, ContextOption, KubeconfigOption, checked_hosts
 from shoal.cli.output import write
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from shoal.kube import Election
     from shoal.scheduler.configuration import SchedulerOptions
 
@@ -50,9 +52,13 @@ def scheduler(
     visualizer_auth: Annotated[
         Path | None,
         typer.Option(
-            "--visualizer-auth", metavar="FILE", help="Bearer tokens, one a line; otherwise nobody needs one."
+            "--visualizer-auth",
+            metavar="FILE",
+            help="Bearer tokens for the plugin server, one a line. Otherwise none is needed on a loopback address, "
+            "and elsewhere one of the cluster, of a user who may get the path.",
         ),
     ] = None,
+    allowed_host: AllowedHostOption = None,
     reservation_image: Annotated[
         str | None,
         typer.Option(
@@ -81,14 +87,24 @@ def scheduler(
     from shoal.kube import configure_logs, load_connection  # noqa: PLC0415
     from shoal.scheduler.binding import RESERVATION_IMAGE  # noqa: PLC0415
 
-    setup = read_setup(context.args, visualizer_auth, reservation_image=reservation_image or RESERVATION_IMAGE)
-    options = setup.options
+    setup = read_setup(
+        context.args,
+        visualizer_auth,
+        host=plugin_server_host,
+        reservation_image=reservation_image or RESERVATION_IMAGE,
+    )
+    options, hosts = setup.options, checked_hosts(allowed_host)
     configure_logs(level="debug" if options.verbosity > 3 else "info", as_json=options.log_json)
     connection = load_connection(kubeconfig, cluster_context)
 
     async def run() -> None:
+        from shoal.cli.processes.allowed_hosts import AllowedHosts, refuse_other_hosts  # noqa: PLC0415
         from shoal.kube import HttpTransport, Manager, Settings, run_until_signalled  # noqa: PLC0415
         from shoal.kube.probes import serving  # noqa: PLC0415
+
+        def check_hosts(app: web.Application) -> None:
+            if not setup.needs_token:
+                refuse_other_hosts(app, AllowedHosts.of(plugin_server_host, hosts))
 
         manager = Manager(
             HttpTransport(connection),
@@ -98,7 +114,8 @@ def scheduler(
         )
         try:
             routes = add_all(manager, setup, only_scheduler=only_scheduler).routes
-            async with serving(routes, f"{plugin_server_host}:{options.plugin_server_port}"):
+            address = f"{plugin_server_host}:{options.plugin_server_port}"
+            async with serving(routes, address, prepare=check_hosts):
                 await run_until_signalled(manager)
         finally:
             await manager.client.close()

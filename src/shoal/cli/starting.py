@@ -15,12 +15,13 @@ import typer
 
 from shoal.cli.components import GANG_SCHEDULERS, PLAIN_SCHEDULER, PROGRESS_SERVICE, Component, Engine, PodNetwork
 from shoal.cli.data_dir import DataDir
-from shoal.cli.listeners import Listener, check_free, listen, listen_as_before
+from shoal.cli.listeners import Listener, check_free, listen, listen_as_before, listen_on_socket
 from shoal.cli.output import shortest, write
 from shoal.cli.supervisor import Plan, Process, stopping_on_signals, supervise
 from shoal.kube.connection import Connection
 
 if TYPE_CHECKING:
+    from shoal.cli.processes.agents import EgressPlace
     from shoal.cli.scheduling.assembling import Setup
     from shoal.cluster.node.simulated.pools import Pool
 
@@ -56,6 +57,7 @@ class Wish:
     kube_binaries: tuple[Path, ...]
     scheduler_conf: Path | None
     visualizer_auth: Path | None
+    allowed_hosts: tuple[str, ...]
 
 
 def start(wish: Wish, place: DataDir, *, once_ready: Callable[[str], None]) -> None:
@@ -101,6 +103,8 @@ class _Server:
     """Whether it brings controllers of its own."""
     agents: Mapping[str, Listener]
     """Where it finds each agent of nodes; empty where it knows their sockets."""
+    egress: EgressPlace | None = None
+    """Where it connects to pods and Services; None where it asks the agents of nodes for that."""
 
 
 def _embedded(wish: Wish, place: DataDir, stack: ExitStack) -> _Server:
@@ -121,6 +125,7 @@ def _embedded(wish: Wish, place: DataDir, stack: ExitStack) -> _Server:
 
 def _on_kubernetes(wish: Wish, place: DataDir, stack: ExitStack) -> _Server:
     from shoal.api.definitions import ALL, DIALECTS  # noqa: PLC0415 - loaded once signals are heard
+    from shoal.cli.processes.agents import EgressPlace  # noqa: PLC0415
     from shoal.cli.processes.kubernetes import kubernetes_process  # noqa: PLC0415
     from shoal.cluster.kubernetes import Part, RealKubernetes, find_binaries  # noqa: PLC0415
     from shoal.kube.kubeconfig import load_connection  # noqa: PLC0415
@@ -131,6 +136,16 @@ def _on_kubernetes(wish: Wish, place: DataDir, stack: ExitStack) -> _Server:
         # A number that stays the same where the server has to be started again; it opens the port itself.
         listener = listen(briefly, wish.bind, wish.api_port, option="--api-port")
         port, url = listener.port, listener.url("https")
+    egress_path = place.path / "agents" / "egress.sock"
+    # The same ports each time, since they are written on every node.
+    agents = {
+        name: listen_as_before(stack, _AGENTS_BIND, place.path / "agents" / f"{name}.port")
+        for name in ("local", "simulated")
+    }
+    egress: EgressPlace | None = None
+    if Component.NODES in wish.components:
+        listening = listen_on_socket(stack, egress_path)
+        egress = EgressPlace(socket=listening, agents=[listener.port for listener in agents.values()])
     cluster = RealKubernetes(
         binaries,
         place.path,
@@ -140,6 +155,7 @@ def _on_kubernetes(wish: Wish, place: DataDir, stack: ExitStack) -> _Server:
         verifies_kubelets=True,
         workloads=True,
         definitions=[definition.manifest() for definition in (*ALL, *DIALECTS)],
+        egress=egress_path if egress is not None else None,
         extra_flags={Part.CONTROLLER_MANAGER: [f"--controllers=*,{','.join(f'-{name}' for name in _LEFT_TO_US)}"]},
     )
     return _Server(
@@ -147,12 +163,13 @@ def _on_kubernetes(wish: Wish, place: DataDir, stack: ExitStack) -> _Server:
         connection=lambda: load_connection(place.kubeconfig),
         url=url,
         has_controllers=has_controllers,
-        # The same ports each time, since they are written on every node.
-        agents={
-            name: listen_as_before(stack, _AGENTS_BIND, place.path / "agents" / f"{name}.port")
-            for name in ("local", "simulated")
-        },
+        agents=agents,
+        egress=egress,
     )
+
+
+def _has_local_node(wish: Wish) -> bool:
+    return Component.NODES in wish.components and wish.has_local_node
 
 
 def _wanted_ports(wish: Wish) -> dict[str, tuple[str, int]]:
@@ -209,7 +226,7 @@ def _scheduler(wish: Wish) -> Setup:
     arguments.append(f"--gangs-only={PLAIN_SCHEDULER}")
     if wish.scheduler_conf is not None:
         arguments.append(f"--scheduler-conf={wish.scheduler_conf}")
-    return read_setup(arguments, wish.visualizer_auth)
+    return read_setup(arguments, wish.visualizer_auth, host=wish.bind)
 
 
 def _clients(
@@ -223,7 +240,10 @@ def _clients(
     scheduler: Setup | None,
 ) -> list[Process]:
     """The processes beside the server; what they need is loaded here, once for all of them."""
+    from shoal.cli.processes.allowed_hosts import AllowedHosts  # noqa: PLC0415 - loads aiohttp
+
     processes = []
+    hosts = AllowedHosts.of(wish.bind, wish.allowed_hosts)
     sources = {server.process.name: server.connection}
     if wish.components - {Component.API, Component.PORTAL}:
         from shoal.cli.processes.control import ControlOptions, control_process, control_socket  # noqa: PLC0415
@@ -234,6 +254,7 @@ def _clients(
             has_all_controllers=not server.has_controllers,
             pools=wish.pools,
             agent=server.agents.get("simulated"),
+            egress=None if _has_local_node(wish) else server.egress,
             webhooks=webhooks,
             progress=progress,
         )
@@ -244,10 +265,11 @@ def _clients(
         from shoal.cli.processes.scheduler import scheduler_process, scheduler_socket  # noqa: PLC0415
 
         plugin_socket = scheduler_socket(place.path)
-        main = scheduler_process(scheduler or _scheduler(wish), place.path, ports["visualizer"], server.connection)
+        setup = scheduler or _scheduler(wish)
+        main = scheduler_process(setup, place.path, ports["visualizer"], hosts, server.connection)
         processes.append(Process(name="scheduler", main=main))
         sources["scheduler"] = lambda: Connection(server=f"unix://{scheduler_socket(place.path)}")
-    if Component.NODES in wish.components and wish.has_local_node:
+    if _has_local_node(wish):
         from shoal.cli.processes.node import local_node_processes  # noqa: PLC0415
 
         node = local_node_processes(
@@ -256,6 +278,7 @@ def _clients(
             server.connection,
             api=server.url,
             agent=server.agents.get("local"),
+            egress=server.egress,
             services={PROGRESS_SERVICE: (progress.host, progress.port)} if progress is not None else {},
         )
         for process, socket in node:
@@ -265,6 +288,7 @@ def _clients(
     if "portal" in ports:
         from shoal.cli.processes.portal import portal_process  # noqa: PLC0415
 
-        processes.append(Process(name="portal", main=portal_process(place, ports, sources, endpoints, plugin_socket)))
+        portal = portal_process(place, ports, sources, endpoints, plugin_socket, hosts)
+        processes.append(Process(name="portal", main=portal))
     gc.freeze()
     return processes

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shoal.cli.components import Component, Engine, PodNetwork, chosen_components
+from shoal.cli.connecting import AllowedHostOption, checked_hosts
 from shoal.cli.data_dir import DataDir
 from shoal.cli.output import write
 
@@ -95,9 +96,11 @@ def up(
         typer.Option(
             "--visualizer-auth",
             metavar="FILE",
-            help="Bearer tokens for the visualizer, one a line; otherwise nobody needs one.",
+            help="Bearer tokens for the visualizer, one a line. Otherwise none is needed on a loopback address, and "
+            "elsewhere one of the cluster, such as that of the kubeconfig.",
         ),
     ] = None,
+    allowed_host: AllowedHostOption = None,
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Return once it is ready; shoal down stops it.")
     ] = False,
@@ -112,6 +115,7 @@ def up(
         raise typer.BadParameter("name a folder of its own, such as .shoal", param_hint="--data-dir")
     components = chosen_components(only)
     pools = tuple(map(_pool, sim or ()))
+    hosts = checked_hosts(allowed_host)
     place = DataDir(data_dir)
     once_ready: Callable[[str], None] | None = None
     if detach:
@@ -135,6 +139,7 @@ def up(
         kube_binaries=tuple(kube_binaries or ()),
         scheduler_conf=scheduler_conf,
         visualizer_auth=visualizer_auth,
+        allowed_hosts=hosts,
     )
     start(wish, place, once_ready=once_ready or write)
 

@@ -78,10 +78,13 @@ def metrics_route(registry: CollectorRegistry) -> web.RouteDef:
 
 
 @asynccontextmanager
-async def serving(routes: list[web.RouteDef], address: str) -> AsyncIterator[int]:
+async def serving(
+    routes: list[web.RouteDef], address: str, *, prepare: Callable[[web.Application], None] = lambda _: None
+) -> AsyncIterator[int]:
     """Serves routes on ``host:port`` (``:8080`` is every address, port 0 any free one); gives the port.
 
-    ``unix:/path`` is a socket that its owner alone may connect to, and has no port.
+    ``unix:/path`` is a socket that its owner alone may connect to, and has no port. ``prepare`` may add to the
+    application before it serves.
     """
     from aiohttp import web  # noqa: PLC0415 - costs much to import, and most processes serve nothing
 
@@ -89,6 +92,7 @@ async def serving(routes: list[web.RouteDef], address: str) -> AsyncIterator[int
     host, _, port = address.rpartition(":")
     app = web.Application()
     app.add_routes(routes)
+    prepare(app)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:

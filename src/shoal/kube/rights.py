@@ -10,9 +10,36 @@ Rule: TypeAlias = dict[str, list[str]]
 _GROUP: Final = "rbac.authorization.k8s.io"
 
 
-def rule(group: str, resources: Sequence[str], verbs: Sequence[str]) -> Rule:
-    """One rule of a role, about kinds of one group."""
-    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+def rule(group: str, resources: Sequence[str], verbs: Sequence[str], *, names: Iterable[str] = ()) -> Rule:
+    """One rule of a role, about kinds of one group; with names, about the objects of these names alone."""
+    made = {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+    return {**made, "resourceNames": sorted(names)} if names else made
+
+
+def holding_lease() -> Rule:
+    """Rights to be elected leader by a lease of one's own namespace, whatever it is called."""
+    return rule("coordination.k8s.io", ["leases"], ["get", "create", "patch"])
+
+
+def registering(names: Iterable[str]) -> tuple[Rule, ...]:
+    """Rights to register webhooks under some names, and to follow what becomes of them; others' are only read.
+
+    A registration is made by server-side apply, whose URL has its name: even the right to create is for these alone.
+    """
+    kinds = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+    group = "admissionregistration.k8s.io"
+    return (
+        rule(group, kinds, ("list", "watch")),
+        rule(group, kinds, ("get", "create", "patch", "delete"), names=names),
+    )
+
+
+def keeping_certificate(*secrets: str) -> tuple[Rule, ...]:
+    """Rights to keep a certificate in a Secret of one's own namespace. A new object's name is not known to RBAC."""
+    return (
+        rule("", ["secrets"], ["create"]),
+        rule("", ["secrets"], ["get", "list", "watch", "update"], names=secrets),
+    )
 
 
 def account_with_rights(
@@ -36,3 +63,11 @@ def account_with_rights(
         made(f"{_GROUP}/v1", "Role", own_role, namespace) | {"rules": list(own_rules)},
         made(f"{_GROUP}/v1", "RoleBinding", own_role, namespace) | bound("Role", own_role),
     ]
+
+
+def account_of_webhooks(
+    account: str, namespace: str, *, role: str, rules: Iterable[Rule], certificates: Sequence[str]
+) -> list[dict[str, Any]]:
+    """An account of webhooks, which keep their certificate in a Secret of one of these names."""
+    own = keeping_certificate(*certificates)
+    return account_with_rights(account, namespace, role=role, rules=rules, own_role=role, own_rules=own)

@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from shoal.kube.rights import Rule, account_with_rights, rule
+from shoal.kube.rights import Rule, account_of_webhooks, account_with_rights, holding_lease, registering, rule
+from shoal.scheduler.admission.gpu_sharing.webhooks import MUTATING_NAME, VALIDATING_NAME
+from shoal.scheduler.admission.webhooks import CONFIGURATIONS
 from shoal.scheduler.grouper.rbac import RULES as GROUPER_RULES
 
 NAME: Final = "kai-scheduler"
 ACCOUNT: Final = "kai-scheduler"
+WEBHOOKS_ACCOUNT: Final = "kai-admission"
 
-_READ: Final = ("get", "list", "watch")
-_WRITE: Final = (*_READ, "create", "update", "patch", "delete")
-_STATUS: Final = ("get", "update", "patch")
+_FOLLOW: Final = ("list", "watch")
+_READ: Final = ("get", *_FOLLOW)
+_WRITE: Final = (*_READ, "create", "patch", "delete")
+_STATUS: Final = ("patch",)
 _EVENTS: Final = ("create", "patch")
 _ORDER: Final = (*_WRITE, "deletecollection")
 
@@ -26,61 +30,63 @@ _SCHEDULING, _DEVICES, _STORAGE = "scheduling.k8s.io", "resource.k8s.io", "stora
 
 
 _OTHER_GANGS: Final = (
-    rule(_SCHEDULING, ["workloads", "podgroups", "compositepodgroups"], _READ),
+    rule(_SCHEDULING, ["workloads", "podgroups", "compositepodgroups"], _FOLLOW),
     rule(_SCHEDULING, ["workloads/status", "podgroups/status", "compositepodgroups/status"], _STATUS),
-    rule("scheduling.sigs.k8s.io", ["podgroups"], _READ),
-    rule("scheduling.x-k8s.io", ["podgroups"], _READ),
+    rule("scheduling.sigs.k8s.io", ["podgroups"], _FOLLOW),
+    rule("scheduling.x-k8s.io", ["podgroups"], _FOLLOW),
     rule("scheduling.sigs.k8s.io", ["podgroups/status"], _STATUS),
-    rule("scheduling.volcano.sh", ["podgroups", "queues"], _READ),
+    rule("scheduling.volcano.sh", ["podgroups"], _FOLLOW),
     rule("scheduling.volcano.sh", ["podgroups/status"], _STATUS),
 )
 """Gangs in the words of others: they are read, and told how they fare."""
 
 PARTS: Final[Mapping[str, tuple[Rule, ...]]] = {
     "scheduler": (
-        rule(_CORE, ["configmaps", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes"], _READ),
-        rule(_CORE, ["pods"], (*_READ, "patch", "update", "delete")),
+        rule(_CORE, ["configmaps", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes"], _FOLLOW),
+        rule(_CORE, ["pods"], (*_READ, "patch", "delete")),
         rule(_CORE, ["pods/status"], _STATUS),
         rule(_CORE, ["events"], _EVENTS),
-        rule(_KAI, ["topologies", "schedulingshards", "configs"], _READ),
-        rule("topology.node.k8s.io", ["noderesourcetopologies"], _READ),
-        rule(_DEVICES, ["deviceclasses", "resourceclaims", "resourceslices"], _READ),
-        rule(_SCHEDULING, ["priorityclasses"], _READ),
-        rule(_RUN_AI, ["queues"], _READ),
-        rule(_RUN_AI, ["podgroups"], (*_READ, "patch", "update")),
+        rule(_KAI, ["topologies"], _FOLLOW),
+        rule("topology.node.k8s.io", ["noderesourcetopologies"], _FOLLOW),
+        rule(_DEVICES, ["deviceclasses", "resourceclaims", "resourceslices"], _FOLLOW),
+        rule(_SCHEDULING, ["priorityclasses"], _FOLLOW),
+        rule(_RUN_AI, ["queues"], _FOLLOW),
+        rule(_RUN_AI, ["podgroups"], (*_READ, "patch")),
         rule(_RUN_AI, ["podgroups/status"], _STATUS),
-        rule(_RUN_AI, ["bindrequests"], _WRITE),
-        rule(_STORAGE, ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"], _READ),
+        rule(_RUN_AI, ["bindrequests"], (*_FOLLOW, "create", "delete")),
+        rule(_STORAGE, ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"], _FOLLOW),
         *_OTHER_GANGS,
     ),
     "binder": (
-        rule(_CORE, ["configmaps", "pods"], _WRITE),
+        rule(_CORE, ["configmaps"], (*_FOLLOW, "create", "patch", "delete")),
+        rule(_CORE, ["pods"], _WRITE),
         rule(_CORE, ["pods/binding"], ["create"]),
         rule(_CORE, ["pods/status"], _STATUS),
         rule(_CORE, ["events"], _EVENTS),
-        rule(_CORE, ["namespaces", "serviceaccounts"], (*_READ, "create")),
-        rule("rbac.authorization.k8s.io", ["roles", "rolebindings"], (*_READ, "create")),
-        rule(_CORE, ["nodes"], _READ),
-        rule(_CORE, ["persistentvolumes", "persistentvolumeclaims"], (*_READ, "patch", "update")),
-        rule(_DEVICES, ["deviceclasses", "resourceslices"], _READ),
-        rule(_DEVICES, ["resourceclaims"], (*_READ, "create", "patch", "update")),
+        rule(_CORE, ["namespaces"], (*_FOLLOW, "create")),
+        rule(_CORE, ["serviceaccounts"], ["create"]),
+        rule("rbac.authorization.k8s.io", ["roles", "rolebindings"], ["create"]),
+        rule(_CORE, ["nodes"], _FOLLOW),
+        rule(_CORE, ["persistentvolumes", "persistentvolumeclaims"], (*_FOLLOW, "patch")),
+        rule(_DEVICES, ["deviceclasses", "resourceslices"], _FOLLOW),
+        rule(_DEVICES, ["resourceclaims"], (*_READ, "create", "patch")),
         rule(_DEVICES, ["resourceclaims/status"], _STATUS),
-        rule(_DEVICES, ["resourceclaims/binding"], ["patch", "update"]),
-        rule(_RUN_AI, ["bindrequests"], (*_READ, "patch", "update", "delete")),
+        rule(_DEVICES, ["resourceclaims/binding"], ["patch"]),
+        rule(_RUN_AI, ["bindrequests"], (*_FOLLOW, "patch", "delete")),
         rule(_RUN_AI, ["bindrequests/status"], _STATUS),
-        rule(_STORAGE, ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"], _READ),
+        rule(_STORAGE, ["csidrivers", "csinodes", "csistoragecapacities", "storageclasses"], _FOLLOW),
     ),
     "grouper": GROUPER_RULES,
     "queues": (
         rule(_CORE, ["events"], _EVENTS),
-        rule(_RUN_AI, ["queues", "podgroups"], _READ),
+        rule(_RUN_AI, ["queues", "podgroups"], _FOLLOW),
         rule(_RUN_AI, ["queues/status"], _STATUS),
     ),
     "podgroups": (
         rule(_CORE, ["events"], _EVENTS),
-        rule(_CORE, ["nodes", "pods"], _READ),
-        rule(_SCHEDULING, ["priorityclasses"], _READ),
-        rule(_RUN_AI, ["podgroups"], _READ),
+        rule(_CORE, ["nodes", "pods"], _FOLLOW),
+        rule(_SCHEDULING, ["priorityclasses"], _FOLLOW),
+        rule(_RUN_AI, ["podgroups"], _FOLLOW),
         rule(_RUN_AI, ["podgroups/status"], _STATUS),
     ),
     "scale-adjuster": (
@@ -92,14 +98,9 @@ PARTS: Final[Mapping[str, tuple[Rule, ...]]] = {
         rule(_SCHEDULING, ["priorityclasses"], ["get", "create"]),
         rule(_RUN_AI, ["queues"], ["get", "create"]),
     ),
-    "admission": (
-        rule(_RUN_AI, ["queues"], _READ),
-        rule(
-            "admissionregistration.k8s.io",
-            ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
-            _WRITE,
-        ),
-        rule("apiextensions.k8s.io", ["customresourcedefinitions"], _READ),
+    "visualizer": (
+        rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
+        rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
     ),
 }
 """What each part needs. Leases, and the Secret of webhooks' certificates, are a matter of the part's own namespace."""
@@ -125,8 +126,19 @@ def _place(verb: str) -> tuple[int, str]:
 RULES: Final[tuple[Rule, ...]] = merged(rule for rules in PARTS.values() for rule in rules)
 """What a process needs that runs all parts."""
 
+WEBHOOK_RULES: Final[tuple[Rule, ...]] = registering([*CONFIGURATIONS.values(), MUTATING_NAME, VALIDATING_NAME])
+"""What the webhooks need, which run as an account of their own."""
+
 
 def manifests(namespace: str) -> list[dict[str, Any]]:
-    """The account, its rights in the cluster, and its right to a lease and a certificate in its own namespace."""
-    own = (rule("coordination.k8s.io", ["leases"], _WRITE), rule(_CORE, ["secrets"], (*_READ, "create", "update")))
-    return account_with_rights(ACCOUNT, namespace, role=NAME, rules=RULES, own_role=NAME, own_rules=own)
+    """The accounts of the scheduler and of the webhooks, and their rights in the cluster and their own namespace."""
+    return [
+        *account_with_rights(ACCOUNT, namespace, role=NAME, rules=RULES, own_role=NAME, own_rules=[holding_lease()]),
+        *account_of_webhooks(
+            WEBHOOKS_ACCOUNT,
+            namespace,
+            role=WEBHOOKS_ACCOUNT,
+            rules=WEBHOOK_RULES,
+            certificates=[f"{WEBHOOKS_ACCOUNT}-cert"],
+        ),
+    ]

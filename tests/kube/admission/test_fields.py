@@ -122,3 +122,11 @@ def test_several_problems_are_listed_and_the_same_one_is_told_once() -> None:
     status = invalid_status("", "Pod", "p", [required("a"), invalid("b", [1], "c"), required("a")])
     assert status.message == 'Pod "p" is invalid: [a: Required value, b: Invalid value: [1]: c]'
     assert [cause.field for cause in status.details.causes] == ["a", "b"]
+
+
+def test_of_very_many_problems_the_first_are_named_and_the_others_counted() -> None:
+    long = ["x" * 1000] * 1000
+    status = invalid_status("", "ConfigMap", "wide", [invalid(f"data[{n}]", long, "is wrong") for n in range(10_000)])
+    assert len(status.message) < 2_000_000
+    assert status.message.endswith(", and 9999 more]")
+    assert len(status.details.causes) == 1

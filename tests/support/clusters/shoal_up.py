@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -21,8 +21,16 @@ ANY_PORTS = [f"--{name}-port=0" for name in ("api", "http", "plugin", "metrics",
 class Shoal:
     """The command in one data dir; without a node on this machine, unless that is what the test is about."""
 
-    def __init__(self, data_dir: Path, *options: str, has_local_node: bool = False) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        *options: str,
+        has_local_node: bool = False,
+        as_owner: Callable[..., list[str]] = lambda *command: list(command),
+    ) -> None:
+        """``as_owner`` gives the command line that runs another as the owner of the data dir: root trusts none."""
         self.data_dir = data_dir
+        self.as_owner = as_owner
         self.options = options if has_local_node else ("--no-local-node", *options)
 
     @property
@@ -30,7 +38,7 @@ class Shoal:
         return self.data_dir / "kubeconfig"
 
     def __call__(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        line = [SHOAL, command, f"--data-dir={self.data_dir}", *arguments]
+        line = self.as_owner(SHOAL, command, f"--data-dir={self.data_dir}", *arguments)
         return subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
 
     def up(self, *arguments: str) -> list[str]:

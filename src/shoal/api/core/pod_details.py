@@ -178,6 +178,13 @@ class Capabilities(Wire, frozen=True, kw_only=True):
     drop: list[str] = []
 
 
+class SeccompProfile(Wire, frozen=True, kw_only=True):
+    """Which system calls a container may make."""
+
+    type: str = ""
+    localhost_profile: str = ""
+
+
 class SecurityContext(Wire, frozen=True, kw_only=True):
     """Who a container runs as, and what it may do."""
 
@@ -188,6 +195,7 @@ class SecurityContext(Wire, frozen=True, kw_only=True):
     read_only_root_filesystem: bool = False
     allow_privilege_escalation: bool | None = None
     capabilities: Capabilities = Capabilities()
+    seccomp_profile: SeccompProfile | None = None
 
 
 class Sysctl(Wire, frozen=True, kw_only=True):
@@ -206,6 +214,7 @@ class PodSecurityContext(Wire, frozen=True, kw_only=True):
     fs_group: int | None = None
     supplemental_groups: list[int] = []
     sysctls: list[Sysctl] = []
+    seccomp_profile: SeccompProfile | None = None
 
 
 # Volumes

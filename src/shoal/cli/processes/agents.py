@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from shoal.cli.listeners import Listener
 from shoal.cluster.keyring import Keyring
 from shoal.cluster.node.kubelet import SecurePort, secure
+
+
+@dataclass(frozen=True, kw_only=True)
+class EgressPlace:
+    """Where a real kube-apiserver connects to pods, Services and agents."""
+
+    socket: socket.socket
+    """A Unix socket that is listened on already."""
+    agents: Collection[int]
+    """The ports on which agents answer it."""
 
 
 def agent_port(data_dir: Path, listener: Listener | None) -> SecurePort | None:

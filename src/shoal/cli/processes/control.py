@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from shoal.cli.children import Main, Reporter
 from shoal.cli.components import GANG_SCHEDULERS, PLAIN_SCHEDULER, PROGRESS_SERVICE, Component
 from shoal.cli.listeners import Listener
 from shoal.cli.processes.admission import Admission
-from shoal.cli.processes.agents import agent_port
+from shoal.cli.processes.agents import EgressPlace, agent_port
 from shoal.cli.processes.loops import run_loop
 from shoal.cli.processes.managing import new_manager, run_manager
 from shoal.cli.processes.offers import SchedulerAdmission, offered
@@ -26,6 +27,7 @@ from shoal.cli.registrations import MARKS
 from shoal.cluster.controllers.binding import add_binding
 from shoal.cluster.controllers.everything import add_controllers, add_own_controllers
 from shoal.cluster.indexes import all_pods
+from shoal.cluster.node.process.egress import Egress
 from shoal.cluster.node.simulated import Pool, add_simulated_nodes
 from shoal.cluster.node.simulated.pools import POOL
 from shoal.gangs.everything import add_gangs
@@ -62,6 +64,8 @@ class ControlOptions:
     pools: tuple[Pool, ...]
     agent: Listener | None
     """Where the agent of simulated nodes answers an API server that knows no sockets."""
+    egress: EgressPlace | None
+    """Where it connects to the cluster, if this process is to answer there: there is no node on this machine."""
     webhooks: Listener | None
     """Where the API server finds what checks our kinds; None where nothing does."""
     progress: Listener | None = None
@@ -99,6 +103,9 @@ async def _control(options: ControlOptions, connection: Connection, reporter: Re
     if Component.NODES in options.components:
         port = agent_port(options.data_dir, options.agent)
         add_simulated_nodes(manager, sockets=options.data_dir / "agents", pools=options.pools, port=port)
+    if options.egress is not None:
+        egress = Egress(None, agents=options.egress.agents)
+        manager.add_service(partial(egress.run, options.egress.socket))
     gangs = GangSettings(has_topologies=True) if Component.GANGS in options.components else None
     if gangs is not None:
         add_gangs(manager, gangs)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from shoal.cli.children import Reporter
 from shoal.cli.components import PodNetwork
 from shoal.cli.listeners import Listener
-from shoal.cli.processes.agents import agent_port
+from shoal.cli.processes.agents import EgressPlace, agent_port
 from shoal.cli.processes.loops import run_loop
 from shoal.cli.processes.managing import new_manager, run_manager
 from shoal.cli.supervisor import Process
@@ -37,11 +37,13 @@ def local_node_processes(
     *,
     api: str,
     agent: Listener | None,
+    egress: EgressPlace | None,
     services: Mapping[tuple[str, str], tuple[str, int]],
 ) -> Iterator[tuple[Process, Path | None]]:
     """The processes of the node, and where each answers.
 
-    ``api`` is the URL of the API server, and ``agent`` where one that knows no sockets finds the node's agent.
+    ``api`` is the URL of the API server, ``agent`` where one that knows no sockets finds the node's agent, and
+    ``egress`` where it connects to what is in the network of the pods.
     ``services`` are those that Shoal itself runs on this machine, by namespace and name, and where they answer.
     """
     layout = Layout(data_dir)
@@ -52,11 +54,12 @@ def local_node_processes(
     def containers(reporter: Reporter) -> None:
         """Becomes a program that has loaded next to nothing, since it is copied for every container."""
         os.set_inheritable(reporter.descriptor, True)
+        os.umask(0o022)  # the roots of containers are for every user in them; others cannot enter the folder above
         os.execv(sys.executable, runtime_command(layout, pod_network, ready=reporter.descriptor))  # noqa: S606 - our own
 
     def node(reporter: Reporter) -> None:
         configure_logs()
-        run_loop(_node(layout, connection(), reporter, address, agent))
+        run_loop(_node(layout, connection(), reporter, address, agent, egress))
 
     def network(reporter: Reporter) -> None:
         configure_logs()
@@ -84,11 +87,23 @@ def runtime_command(layout: Layout, pod_network: PodNetwork, *, ready: int) -> l
 
 
 async def _node(
-    layout: Layout, connection: Connection, reporter: Reporter, api: ApiAddress, agent: Listener | None
+    layout: Layout,
+    connection: Connection,
+    reporter: Reporter,
+    api: ApiAddress,
+    agent: Listener | None,
+    egress: EgressPlace | None,
 ) -> None:
     manager = new_manager(connection, "kubelet")
     port = agent_port(layout.data_dir, agent)
-    until_ready = await add_local_node(manager, layout, api=api, port=port)
+    until_ready = await add_local_node(
+        manager,
+        layout,
+        api=api,
+        port=port,
+        egress=egress.socket if egress is not None else None,
+        agents=egress.agents if egress is not None else (),
+    )
     await run_manager(manager, reporter, socket=layout.folder / "node.sock", until_ready=until_ready)
 
 

@@ -19,6 +19,7 @@ from shoal import __version__
 from shoal.cli.children import Main, Reporter
 from shoal.cli.data_dir import DataDir
 from shoal.cli.listeners import Listener
+from shoal.cli.processes.allowed_hosts import AllowedHosts
 from shoal.cli.processes.exposition import merged
 from shoal.cli.processes.loops import run_loop, stop_signalled
 from shoal.cli.processes.relaying import Relay
@@ -36,8 +37,9 @@ def portal_process(
     sources: Mapping[str, Callable[[], Connection]],
     endpoints: Mapping[str, str],
     scheduler: Path | None,
+    hosts: AllowedHosts,
 ) -> Main:
-    """The process that serves these ports; ``sources`` are the components to ask, by name.
+    """The process that serves these ports for some hosts; ``sources`` are the components to ask, by name.
 
     ``scheduler`` is the socket of what answers for the scheduler, if anything does.
     """
@@ -45,7 +47,7 @@ def portal_process(
     def main(reporter: Reporter) -> None:
         configure_logs()
         components = {name: source() for name, source in sources.items()}
-        run_loop(_serve(place, ports, components, endpoints, scheduler, reporter))
+        run_loop(_serve(place, ports, components, endpoints, scheduler, hosts, reporter))
 
     return main
 
@@ -56,6 +58,7 @@ async def _serve(
     sources: Mapping[str, Connection],
     endpoints: Mapping[str, str],
     scheduler: Path | None,
+    hosts: AllowedHosts,
     reporter: Reporter,
 ) -> None:
     asked = stop_signalled()
@@ -79,7 +82,7 @@ async def _serve(
             (ports["health"], answers.health_routes()),
         ]
         for listener, routes in sites:
-            await serve_on(stack, listener, routes)
+            await serve_on(stack, listener, routes, hosts=hosts)
         reporter.ready()
         await asked.wait()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from shoal.cli.children import Main, Reporter
 from shoal.cli.listeners import Listener
+from shoal.cli.processes.allowed_hosts import AllowedHosts
 from shoal.cli.processes.loops import run_loop
 from shoal.cli.processes.managing import new_manager, run_manager
 from shoal.cli.processes.sites import serve_on
@@ -24,21 +25,27 @@ def scheduler_socket(data_dir: Path) -> Path:
     return data_dir / "scheduler.sock"
 
 
-def scheduler_process(setup: Setup, data_dir: Path, listener: Listener, connection: Callable[[], Connection]) -> Main:
-    """The process that schedules gangs; ``listener`` is the plugin port."""
+def scheduler_process(
+    setup: Setup, data_dir: Path, listener: Listener, hosts: AllowedHosts, connection: Callable[[], Connection]
+) -> Main:
+    """The process that schedules gangs; ``listener`` is the plugin port, which answers for some hosts."""
 
     def main(reporter: Reporter) -> None:
         configure_logs()
-        run_loop(
-            _schedule(
-                remembering(setup, data_dir / "usage"), scheduler_socket(data_dir), listener, connection(), reporter
-            )
-        )
+        remembered = remembering(setup, data_dir / "usage")
+        run_loop(_schedule(remembered, scheduler_socket(data_dir), listener, hosts, connection(), reporter))
 
     return main
 
 
-async def _schedule(setup: Setup, socket: Path, listener: Listener, connection: Connection, reporter: Reporter) -> None:
+async def _schedule(
+    setup: Setup,
+    socket: Path,
+    listener: Listener,
+    hosts: AllowedHosts,
+    connection: Connection,
+    reporter: Reporter,
+) -> None:
     manager = new_manager(connection, "shoal-scheduler")
     plugin_server = add_all(manager, setup)
 
@@ -46,5 +53,5 @@ async def _schedule(setup: Setup, socket: Path, listener: Listener, connection: 
         await plugin_server.publisher.after(0)
 
     async with AsyncExitStack() as stack:
-        await serve_on(stack, listener, plugin_server.routes)
+        await serve_on(stack, listener, plugin_server.routes, hosts=None if setup.needs_token else hosts)
         await run_manager(manager, reporter, socket=socket, until_ready=until_ready, routes=plugin_server.routes)

@@ -12,6 +12,8 @@ import structlog
 from aiohttp import web
 
 from shoal.cli.exits import CommandError, ExitCode
+from shoal.cli.processes.allowed_hosts import is_loopback
+from shoal.cli.scheduling.api_tokens import ApiTokens, behind_tokens
 from shoal.kube import Manager
 from shoal.scheduler.binding import RESERVATION_IMAGE, BindingSettings, ReservationSettings
 from shoal.scheduler.configuration import (
@@ -46,11 +48,18 @@ class Setup:
     configuration: Configuration
     engine: EngineSetup
     tokens: tuple[str, ...]
-    """Who may read what the plugin server shows; everybody where there are none."""
+    """Who may read what the plugin server shows, by tokens of its own."""
     reservations: ReservationSettings
     """The pods that hold GPUs which others share."""
     usage: UsageSettings | None = None
     """Which past of queues counts when they are given their shares."""
+    reviews_tokens: bool = False
+    """Whether the API server says who may read what the plugin server shows, where it has no tokens of its own."""
+
+    @property
+    def needs_token(self) -> bool:
+        """Whether nobody reads anything without a token."""
+        return bool(self.tokens) or self.reviews_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +71,16 @@ class PluginServer:
 
 
 def read_setup(
-    arguments: Sequence[str], visualizer_auth: Path | None = None, *, reservation_image: str = RESERVATION_IMAGE
+    arguments: Sequence[str],
+    visualizer_auth: Path | None = None,
+    *,
+    host: str,
+    reservation_image: str = RESERVATION_IMAGE,
 ) -> Setup:
-    """Reads KAI's flags and the files that they name."""
+    """Reads KAI's flags and the files that they name.
+
+    ``host`` is where the plugin server listens: one that other machines reach answers nobody without a token.
+    """
     try:
         options = parse_arguments(arguments)
         configuration = _configuration(options)
@@ -78,6 +94,7 @@ def read_setup(
         tokens=_tokens(visualizer_auth),
         reservations=ReservationSettings(image=reservation_image, app_label=options.resource_reservation_app_label),
         usage=_usage(configuration),
+        reviews_tokens=visualizer_auth is None and not is_loopback(host),
     )
 
 
@@ -120,6 +137,8 @@ def add_all(manager: Manager, setup: Setup, *, only_scheduler: bool = False) -> 
         ),
         catch_all(),
     ]
+    if setup.reviews_tokens:
+        answers = behind_tokens(answers, ApiTokens(manager.client))
     return PluginServer(answers, publisher)
 
 

@@ -47,8 +47,12 @@ def explain(
     kind, has_name, name = what.partition("/")
     if not (kind and has_name and name):
         raise typer.BadParameter(f"{what} is no object: write podgroup/NAME", param_hint="KIND/NAME")
-    address = server or DataDir(data_dir).endpoints().get("visualizer") or _USUAL
-    found = _asked(address, {"kind": kind, "name": name, "namespace": namespace}, _token(token_file))
+    place = DataDir(data_dir)
+    # While nobody holds the data dir its ports may be anybody's, who must not be given a token.
+    own = place.endpoints().get("visualizer") if server is None and place.holder() is not None else None
+    token = place.admin_token() if own and token_file is None else _token(token_file)
+    address = server or own or _USUAL
+    found = _asked(address, {"kind": kind, "name": name, "namespace": namespace}, token)
     if not found.get("jobs"):
         raise CommandError(str(found.get("message") or f"nothing is known of {what} in {namespace}"))
     if output is Format.TABLE:

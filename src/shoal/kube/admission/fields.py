@@ -41,6 +41,9 @@ class Reason(Enum):
         return self.value[1]
 
 
+_LONGEST_MESSAGE = 256 * 1024
+"""After so many characters further problems are counted and no longer named: an object can have a hundred thousand."""
+
 # A value does not help with these: it is missing, beside the point, or too long to show.
 _SILENT = frozenset({Reason.REQUIRED, Reason.FORBIDDEN, Reason.TOO_LONG})
 
@@ -114,8 +117,18 @@ def too_many(path: str, count: int, limit: int) -> FieldProblem:
 def invalid_status(group: str, kind: str, name: str, problems: Iterable[FieldProblem]) -> Status:
     """The 422 answer that names every problem, worded as the API server words its own."""
     # Keyed by text, since a value need not be hashable; two rules may well find the same fault.
-    distinct = {str(problem): problem for problem in problems}
+    distinct: dict[str, FieldProblem] = {}
+    left_out = size = 0
+    for problem in problems:
+        if size > _LONGEST_MESSAGE:
+            left_out += 1
+            continue
+        text = str(problem)
+        size += len(text)
+        distinct[text] = problem
     said = list(distinct)
+    if left_out:
+        said.append(f"and {left_out} more")
     told = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
     qualified = f"{kind}.{group}" if group else kind
     causes = [Cause(reason=each.reason.cause, message=each.words, field=each.path) for each in distinct.values()]

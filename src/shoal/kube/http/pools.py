@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
@@ -38,11 +38,15 @@ class Pools:
         limit: int,
         keepalive: float,
         timeout: aiohttp.ClientTimeout,
+        may_connect: Callable[[str], bool],
     ) -> None:
-        """``socket_path`` is the Unix socket to use in place of TCP."""
+        """``socket_path`` is the Unix socket to use in place of TCP; ``may_connect`` is told each address before."""
         self._sockets: WeakSet[socket.socket] = WeakSet()
 
         def opened(address: tuple[Any, ...]) -> socket.socket:
+            host = str(address[4][0])
+            if not may_connect(host):
+                raise OSError(f"connections to {host} are not allowed")
             made = watched_socket(address)
             self._sockets.add(made)
             return made

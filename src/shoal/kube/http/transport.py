@@ -11,7 +11,7 @@ import asyncio
 import io
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
 from typing import Any
@@ -47,8 +47,11 @@ class HttpTransport:
         connect_timeout: float = 30.0,
         keepalive: float = 60.0,
         environ: Mapping[str, str] = os.environ,
+        may_connect: Callable[[str], bool] = lambda _address: True,
     ) -> None:
         """``limit`` bounds the plain requests under way at once; ``keepalive`` is how long an idle connection is kept.
+
+        ``may_connect`` decides on each IP address to which a TCP connection without a proxy would be made.
 
         A server should keep idle connections longer than we do (kube-apiserver: 90 s), or requests race its closing.
         """
@@ -57,6 +60,7 @@ class HttpTransport:
         self._limit = limit
         self._keepalive = keepalive
         self._connect_timeout = connect_timeout
+        self._may_connect = may_connect
         self._patience = aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout)
         self._socket_path = _socket_path(connection.server)
         self._base = connection.server.rstrip("/") if self._socket_path is None else "http://localhost"
@@ -185,6 +189,7 @@ class HttpTransport:
                 limit=self._limit,
                 keepalive=self._keepalive,
                 timeout=self._patience,
+                may_connect=self._may_connect,
             )
         return self._pools
 

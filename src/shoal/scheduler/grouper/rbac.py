@@ -10,7 +10,8 @@ from typing import Final
 
 from shoal.kube.rights import rule
 
-_READ: Final = ("get", "list", "watch")
+_FOLLOW: Final = ("list", "watch")
+_READ: Final = ("get", *_FOLLOW)
 
 _OWNERS: Final = {
     "apps": ("deployments", "replicasets", "statefulsets"),
@@ -46,10 +47,10 @@ _OWNERS: Final = {
 
 RULES: Final[tuple[dict[str, list[str]], ...]] = (
     rule("", ("pods",), (*_READ, "patch")),
-    rule("", ("configmaps",), _READ),
+    rule("", ("configmaps",), _FOLLOW),
     rule("", ("events",), ("create", "patch")),
-    rule("run.ai", ("kartas",), _READ),
-    rule("scheduling.k8s.io", ("priorityclasses",), _READ),
+    rule("run.ai", ("kartas",), _FOLLOW),
+    rule("scheduling.k8s.io", ("priorityclasses",), _FOLLOW),
     rule("scheduling.run.ai", ("podgroups",), (*_READ, "create", "patch")),
     *(rule(group, plurals, _READ) for group, plurals in _OWNERS.items()),
 )

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from shoal.kube.rights import Rule, rule
 
-_READ = ("get", "list", "watch")
+_FOLLOW = ("list", "watch")
+_READ = ("get", *_FOLLOW)
 
 
 RULES: tuple[Rule, ...] = (
     rule("jobset.x-k8s.io", ["jobsets"], [*_READ, "patch", "delete"]),
-    rule("jobset.x-k8s.io", ["jobsets/status"], ["get", "update", "patch"]),
+    rule("jobset.x-k8s.io", ["jobsets/status"], ["patch"]),
     # Children block the deletion of their owner, which asks for this right.
     rule("jobset.x-k8s.io", ["jobsets/finalizers"], ["update"]),
     rule("batch", ["jobs"], [*_READ, "create", "patch", "delete"]),
-    rule("batch", ["jobs/status"], ["get", "patch"]),
+    rule("batch", ["jobs/status"], ["patch"]),
     rule("", ["services", "persistentvolumeclaims"], [*_READ, "create"]),
-    rule("", ["pods"], [*_READ, "delete"]),
-    rule("", ["pods/status"], ["get", "patch"]),
-    rule("", ["nodes"], _READ),
-    rule("", ["events"], ["create", "patch", *_READ]),
-    rule("coordination.k8s.io", ["leases"], _READ),
-    rule("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], _READ),
+    rule("", ["pods"], [*_FOLLOW, "delete"]),
+    rule("", ["pods/status"], ["patch"]),
+    rule("", ["nodes"], _FOLLOW),
+    rule("", ["events"], ["create", "patch"]),
+    rule("coordination.k8s.io", ["leases"], _FOLLOW),
+    rule("admissionregistration.k8s.io", ["mutatingwebhookconfigurations"], _FOLLOW),
 )

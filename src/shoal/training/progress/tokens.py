@@ -11,17 +11,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
-from shoal.api.meta import Document, Resource
+from shoal.api.authentication_k8s_io import TOKEN_REVIEWS
 from shoal.kube import Client
 
-TOKEN_REVIEWS: Final = Resource(
-    type=Document,
-    group="authentication.k8s.io",
-    version="v1",
-    kind="TokenReview",
-    plural="tokenreviews",
-    namespaced=False,
-)
 _ACCOUNT: Final = "system:serviceaccount:"
 _REMEMBERED: Final = 10_000
 
