@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 ROOT = Path(__file__).parents[3]
 MANIFESTS = ROOT / "deploy" / "operator.yaml"
 NAMESPACE = "shoal-system"
-ACCOUNT = "grove-operator"
+ACCOUNT, WEBHOOKS_ACCOUNT = "grove-operator", "shoal-webhooks"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
 COMPONENTS = "api,controllers,scheduler,nodes"
 NO_PORTS = ("--metrics-bind-address=0", "--health-probe-bind-address=0")
@@ -55,16 +55,16 @@ class Platform:
     terminal: Terminal
     folder: Path
     namespace: str = NAMESPACE
-    account_name: str = ACCOUNT
+    account: str = ACCOUNT
+    webhooks_account: str = WEBHOOKS_ACCOUNT
     started: list[Running] = field(default_factory=list)
 
-    @property
-    def account(self) -> Path:
-        """A kubeconfig of the file's account, with nothing but its rights."""
-        path = self.folder / "account.kubeconfig"
+    def signed_in_as(self, account: str) -> Path:
+        """A kubeconfig of an account of the file, with nothing but its rights."""
+        path = self.folder / f"{account}.kubeconfig"
         if not path.exists():
             admin = yaml.safe_load(self.shoal.kubeconfig.read_text())
-            token = self.terminal.type(f"kubectl create token {self.account_name} -n {self.namespace}").strip()
+            token = self.terminal.type(f"kubectl create token {account} -n {self.namespace}").strip()
             admin["users"] = [{"name": "account", "user": {"token": token}}]
             admin["contexts"][0]["context"] |= {"user": "account", "namespace": self.namespace}
             path.write_text(yaml.safe_dump(admin))
@@ -75,7 +75,8 @@ class Platform:
     def running(self, *arguments: str, env: dict[str, str] | None = None) -> Iterator[Running]:
         """A command, for the length of a block; it must end when it is asked to, unless it was killed."""
         log = self.folder / f"{arguments[0]}-{len(self.started)}.log"
-        command = [SHOAL, *arguments, f"--kubeconfig={self.account}"]
+        account = self.webhooks_account if arguments[0] == "webhooks" else self.account
+        command = [SHOAL, *arguments, f"--kubeconfig={self.signed_in_as(account)}"]
         with log.open("wb") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, env=env)
         running = Running(process, log)
@@ -112,6 +113,7 @@ def a_platform(
     manifests: Path = MANIFESTS,
     namespace: str = NAMESPACE,
     account: str = ACCOUNT,
+    webhooks_account: str = WEBHOOKS_ACCOUNT,
     components: str = COMPONENTS,
 ) -> Iterator[Platform]:
     """A running cluster with nodes and all but gangs, or with other components."""
@@ -123,7 +125,7 @@ def a_platform(
         terminal.type(f"kubectl apply -f {manifests}")
         # What runs are the processes of the test.
         terminal.type(f"kubectl delete deployments --all -n {namespace}")
-        yield Platform(shoal, terminal, folder, namespace, account)
+        yield Platform(shoal, terminal, folder, namespace, account, webhooks_account)
 
 
 def free_port() -> int:

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from shoal.cli.deployment import manifests
-from tests.e2e.gangs.operators import NAMESPACE, USER, Platform, Running, a_platform
+from tests.e2e.gangs.operators import MANIFESTS, NAMESPACE, USER, Platform, Running, a_platform
 from tests.e2e.gangs.terminal import Terminal
+from tests.e2e.rights import check_that_no_right_is_unused
 from tests.gangs.builders import a_bare_clique, a_bare_set
-from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, engine_options
+from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, audited_engine_options
 from tests.support.clusters.shoal_up import Shoal
 from tests.support.waiting import wait_until
 
@@ -29,8 +30,9 @@ leaderElection: {enabled: true, leaseDuration: 12s, renewDeadline: 10s, retryPer
 
 @pytest.fixture(scope="module", params=[ON_EMBEDDED_WITH_KUBECTL, ON_KUBE])
 def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
-    engine = engine_options(request.param, request)
-    with a_platform(tmp_path_factory.mktemp("operator"), engine) as platform:
+    folder = tmp_path_factory.mktemp("operator")
+    engine = audited_engine_options(request.param, request, folder / "audit", namespace=NAMESPACE)
+    with a_platform(folder, engine) as platform:
         yield platform
 
 
@@ -258,3 +260,8 @@ def may(platform: Platform, verb: str, group: str, resource: str, subresource: s
     path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
     answer: bool = platform.shoal.admin.request("POST", path, review)["status"]["allowed"]
     return answer
+
+
+def test_no_right_of_the_file_is_unused(platform: Platform) -> None:
+    """After the stories above, on the real API server."""
+    check_that_no_right_is_unused(platform, MANIFESTS)

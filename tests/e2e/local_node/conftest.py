@@ -69,7 +69,8 @@ def a_local_node(who: str, *options: str, parent: Path = Path("/tmp")) -> Iterat
     folder = Path(tempfile.mkdtemp(dir=parent, prefix=f"shoal-{who}-"))
     if who == "user" and is_root():
         os.chown(folder, USER, USER)
-    shoal = Shoal(folder / "data", *options, has_local_node=True)
+    as_owner = as_ordinary_user if who == "user" else lambda *command: list(command)
+    shoal = Shoal(folder / "data", *options, has_local_node=True, as_owner=as_owner)
     node = LocalNode(who, shoal, kubectl_for(shoal.kubeconfig, folder / "kubectl"))
     try:
         done = _run(node.command, shoal.up("--detach"))

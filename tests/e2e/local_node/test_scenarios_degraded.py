@@ -14,7 +14,7 @@ import pytest
 from tests.e2e.local_node.conftest import LocalNode
 from tests.e2e.local_node.scenes import Scene, a_scene
 from tests.support.clusters.real import kubectl_for
-from tests.support.clusters.shoal_up import SHOAL, Shoal
+from tests.support.clusters.shoal_up import Shoal
 from tests.support.programs.ordinary_user import USER, as_ordinary_user, is_root
 
 pytestmark = [pytest.mark.kube, pytest.mark.slow]
@@ -32,7 +32,7 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
     folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="shoal-degraded-"))
     if is_root():
         os.chown(folder, USER, USER)
-    shoal = Shoal(folder / "data", has_local_node=True)
+    shoal = Shoal(folder / "data", has_local_node=True, as_owner=as_ordinary_user)
     node = LocalNode("user", shoal, kubectl_for(shoal.kubeconfig, folder / "kubectl"))
     command = as_ordinary_user(*request.param, *shoal.up("--detach"))
     try:
@@ -41,7 +41,7 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
         with a_scene(node, "degraded") as scene:
             yield scene
     finally:
-        subprocess.run([SHOAL, "down", f"--data-dir={shoal.data_dir}"], capture_output=True, check=False, timeout=60)
+        shoal("down")
         shutil.rmtree(folder)
 
 

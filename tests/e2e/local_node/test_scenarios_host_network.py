@@ -39,6 +39,13 @@ def test_a_pod_reaches_what_listens_on_the_loopback_of_the_machine(scene: Scene)
         assert scene.program_in("client", "ask", place) == {place: "here"}
 
 
+def test_the_api_server_connects_to_no_port_of_the_machine_for_a_pod(scene: Scene) -> None:
+    with a_server_on_the_loopback("here") as port:
+        path = f"/api/v1/namespaces/{scene.namespace}/pods/client:{port}/proxy/"
+        told = scene.try_kubectl("get", "--raw", path).stderr
+    assert "uses the network of the machine, to which the API server does not connect" in told
+
+
 def test_pods_and_services_are_found_by_their_names(scene: Scene) -> None:
     port = a_free_port()
     labels = {"app": "web"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +17,10 @@ import yaml
 
 from shoal.api import kai_names as names
 from tests.e2e.gangs.operators import ROOT, Platform, Running, a_platform, free_port
+from tests.e2e.rights import check_that_no_right_is_unused
 from tests.e2e.scheduler.builders import a_kai_pod
 from tests.support.builders.queues import queue_manifest
-from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, engine_options
+from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, audited_engine_options
 from tests.support.waiting import wait_until
 
 FILE = ROOT / "deploy" / "scheduler.yaml"
@@ -29,13 +31,15 @@ NAMESPACE = ACCOUNT = "kai-scheduler"
 @pytest.fixture(scope="module", params=[ON_EMBEDDED_WITH_KUBECTL, ON_KUBE])
 def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """A cluster with nodes and no scheduler, as the file finds it; its GPUs have the RuntimeClass that pods get."""
-    engine = engine_options(request.param, request)
+    folder = tmp_path_factory.mktemp("deployed")
+    engine = audited_engine_options(request.param, request, folder / "audit", namespace=NAMESPACE)
     with a_platform(
-        tmp_path_factory.mktemp("deployed"),
+        folder,
         engine,
         manifests=FILE,
         namespace=NAMESPACE,
         account=ACCOUNT,
+        webhooks_account="kai-admission",
         components="api,controllers,nodes",
     ) as platform:
         body = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "nvidia"}, "handler": "x"}
@@ -100,7 +104,6 @@ def deployed(platform: Platform) -> Iterator[Deployed]:
         scheduler_conf=str(configuration),
         listen_address=f"127.0.0.1:{metrics}",
         plugin_server_port=str(pages),
-        plugin_server_host="127.0.0.1",
         schedule_period="200ms",
     )
     with platform.running(*webhooks) as admission, platform.running(*scheduler) as scheduling:
@@ -183,11 +186,17 @@ def test_gangs_and_parts_of_gpus_are_placed_with_no_more_rights_than_the_file_gi
         shoal.apply(a_kai_pod("waiting", annotations={"gpu-fraction": "0.5"}))
         wait_until(lambda: shoal.pods(namespace="kai-scale-adjust"), "a pod that asks for room", within=90)
 
+        # It listens on every address, and so asks the API server whose a token is.
+        admin = {"Authorization": f"Bearer {(platform.shoal.data_dir / 'pki' / 'admin.token').read_text()}"}
+
         def is_shown() -> bool:
-            with urllib.request.urlopen(f"{shoal.pages}/summary", timeout=10) as answer:
+            asked = urllib.request.Request(f"{shoal.pages}/summary", headers=admin)
+            with urllib.request.urlopen(asked, timeout=10) as answer:
                 return bool(json.load(answer)["allocatedGPUs"] == 16)
 
         wait_until(is_shown, "the summary to show the gang", within=60)
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{shoal.pages}/summary", timeout=10)
         lease = json.loads(terminal.type(f"kubectl get lease {names.SCHEDULER} -n {NAMESPACE} -o json"))
         assert lease["spec"]["holderIdentity"]
         assert shoal.complaints() == []
@@ -254,3 +263,8 @@ def test_the_documents_own_commands_find_the_configuration(platform: Platform, t
         f"{written}"
     )
     assert yaml.safe_load(written.read_text())["actions"].startswith("allocate")
+
+
+def test_no_right_of_the_file_is_unused(platform: Platform) -> None:
+    """After the stories above, on the real API server."""
+    check_that_no_right_is_unused(platform, FILE)

@@ -11,25 +11,28 @@ from typing import Any
 import pytest
 
 from tests.e2e.gangs.operators import NO_PORTS, ROOT, Platform, Running, a_platform, free_port
-from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, engine_options
+from tests.e2e.rights import check_that_no_right_is_unused
+from tests.support.clusters.both_engines import ON_EMBEDDED_WITH_KUBECTL, ON_KUBE, audited_engine_options
 from tests.support.clusters.shoal_up import SHOAL
 from tests.support.programs.command import run_to_end
 from tests.support.waiting import wait_until
 
 FILE = ROOT / "deploy" / "training.yaml"
-NAMESPACE, ACCOUNT = "kubeflow-system", "kubeflow-trainer-controller-manager"
+NAMESPACE, ACCOUNT, WEBHOOKS = "kubeflow-system", "kubeflow-trainer-controller-manager", "kubeflow-trainer-webhooks"
 
 
 @pytest.fixture(scope="module", params=[ON_EMBEDDED_WITH_KUBECTL, ON_KUBE])
 def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """A cluster with nodes and no training, as the file finds it."""
-    engine = engine_options(request.param, request)
+    folder = tmp_path_factory.mktemp("deployed")
+    engine = audited_engine_options(request.param, request, folder / "audit", namespace=NAMESPACE)
     with a_platform(
-        tmp_path_factory.mktemp("deployed"),
+        folder,
         engine,
         manifests=FILE,
         namespace=NAMESPACE,
         account=ACCOUNT,
+        webhooks_account=WEBHOOKS,
     ) as platform:
         yield platform
 
@@ -38,7 +41,13 @@ def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def deployed(platform: Platform) -> Iterator[tuple[Running, Running]]:
     """Both Deployments of the file, as processes, and the runtimes."""
     port = free_port()
-    where = (f"--url=https://127.0.0.1:{port}", f"--port={port}", "--health-probe-bind-address=0", "--only=training")
+    where = (
+        f"--url=https://127.0.0.1:{port}",
+        f"--port={port}",
+        "--health-probe-bind-address=0",
+        "--only=training",
+        f"--service={WEBHOOKS}",
+    )
     with (
         platform.running("webhooks", *where) as webhooks,
         platform.running(
@@ -113,3 +122,8 @@ def test_the_account_may_not_do_more(platform: Platform, verb: str, group: str, 
     user = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
     asked = platform.terminal.run(f"kubectl auth can-i {verb} {plural} --as={user} -n default")
     assert asked.stdout.strip() == "no", asked.stderr
+
+
+def test_no_right_of_the_file_is_unused(platform: Platform) -> None:
+    """After the stories above, on the real API server."""
+    check_that_no_right_is_unused(platform, FILE)
