@@ -55,6 +55,7 @@ bench: $(BENCH_VENV)/.ready kube-binaries ## measure what the README claims, aga
 kube-binaries: setup ## build a real Kubernetes, etcd, helm and kwok into the cache (minutes, once)
 	@$(VENV)/bin/python tests/support/programs/kube_binaries.py
 	@$(VENV)/bin/python tests/support/programs/kubectl_minors.py
+	@$(VENV)/bin/python tests/support/programs/pod_security_fixtures.py
 
 kind-tables: kube-binaries ## make the tables of built-in kinds, and their schemas for CRDs, anew from Go's types and a real server
 	@$(VENV)/bin/python -m tests.support.kind_tables.generate

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from bench.figures.comparison import Budget, Comparison, Sample
+from bench.pods import following
 from bench.pods.bare import Bare
 from bench.pods.outside import Pods
 from bench.pods.resting import PROBED_EVERY, Rest, at_rest
@@ -26,12 +27,13 @@ from bench.serving.contestants import rest
 from bench.starting.clusters import SHOAL, Cluster, shoal_up
 from tests.support.programs.ordinary_user import USER, as_ordinary_user
 
-PARTS = ("start", "burst", "rest", "service", "logs")
+PARTS = ("start", "burst", "rest", "service", "rules", "logs")
 BARE, DIRECT, FILE = "unshare", "directly", "to a file"
 STARTS = Budget(at_most=150, shown="≤ 150 ms")
 NO_SLOWER = Budget(at_least=1, shown="≥ 1")
 SMALL = Budget(at_most=5, shown="≤ 5 MB")
 IDLE = Budget(at_most=1, shown="≤ 1 %")
+FOLLOWED = Budget(at_most=1000, shown="≤ 1 s")
 THROUGH = Budget(at_least=1 / 3, shown="≥ 1/3")
 LOGGED = Budget(at_least=1 / 10, shown="≥ 1/10")
 Say = Callable[[str], None]
@@ -61,6 +63,7 @@ class Runs:
     bursts: list[Together] = field(default_factory=list)
     rest: Rest | None = None
     service: Rates = field(default_factory=dict)
+    rules: Rates = field(default_factory=dict)
     logs: Rates = field(default_factory=dict)
     stages: list[Stage] = field(default_factory=list)
     not_run: str = ""
@@ -83,7 +86,10 @@ def measure(plan: Plan, say: Say) -> Runs:
         if "rest" in plan.parts:
             with _shoal(place / "rest", user) as cluster:
                 asyncio.run(_rest(runs, cluster, plan, say))
-        if plan.parts - {"rest"}:
+        if "rules" in plan.parts:
+            runs.rules = following.measure(as_user=user is not None)
+            say(f"{following.SERVICES} services: done")
+        if plan.parts - {"rest", "rules"}:
             with _shoal(place / "work", user, marks if plan.has_stages else None) as cluster:
                 rest(cluster.processes.values())
                 asyncio.run(_work(runs, cluster, None if runs.not_run else bare, plan, say))
@@ -139,6 +145,8 @@ def comparisons(runs: Runs) -> dict[str, list[Comparison]]:
         sections |= _resting(runs.rest)
     if runs.service:
         sections |= _services(runs.service)
+    if runs.rules:
+        sections |= _rules(runs.rules)
     if runs.logs:
         sections |= _logs(runs.logs)
     return sections
@@ -244,6 +252,30 @@ def _services(found: Rates) -> dict[str, list[Comparison]]:
     }
 
 
+def _rules(found: Rates) -> dict[str, list[Comparison]]:
+    ours, by_process = found.get("kernel"), found["process"]
+
+    def line(what: str, read: str) -> Comparison:
+        return Comparison(
+            what=what,
+            unit="ms",
+            ours=_all_milliseconds((ours or by_process)[read]),
+            peer_name="by a process" if ours is not None else "",
+            peer=_all_milliseconds(by_process[read]) if ours is not None else None,
+        )
+
+    absolute = Comparison(
+        what="all are led after", unit="ms", ours=_all_milliseconds((ours or by_process)["all"]), budget=FOLLOWED
+    )
+    return {
+        f"{following.SERVICES} Services with {following.ENDPOINTS} endpoints each": [
+            absolute,
+            line("all are led after", "all"),
+            line("one that changes after", "one"),
+        ]
+    }
+
+
 def _logs(found: Rates) -> dict[str, list[Comparison]]:
     def line(what: str, pieces: str, budget: Budget | None = None) -> Comparison:
         ours, peer = Sample.of(found[pieces]["log"]), Sample.of(found[pieces]["file"])
@@ -280,6 +312,10 @@ def raw(runs: Runs) -> dict[str, Any]:
 
 def _memory_of_pod(found: Rest) -> float:
     return (found.with_pods.shoal - found.without.shoal) / found.pods / 1e6
+
+
+def _all_milliseconds(seconds: list[float]) -> Sample:
+    return Sample.of([one * 1000 for one in seconds])
 
 
 def _milliseconds(seconds: float) -> Sample:

@@ -1,0 +1,1 @@
+"""Expensive requests of one client, and how long the others wait meanwhile."""
