@@ -32,6 +32,7 @@ from shoal.cluster.apiserver.calls import Answer, Call
 from shoal.cluster.apiserver.server import ApiServer, ServerOptions, serving
 from tests.cluster.apiserver.hostile import DEFINITIONS, definition
 from tests.cluster.apiserver.processes import open_descriptors, resident_bytes, threads
+from tests.support.network.sessions import https_session
 
 WARM_UP_CHANGES = 24_000
 """More than the 20,000 changes that the history holds: from there on it drops one for each that it takes in."""
@@ -108,8 +109,8 @@ class Soak:
         config = yaml.safe_load(self.server.kubeconfig.read_text())
         authority = base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
         headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
-        connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=authority), limit=0)
-        async with aiohttp.ClientSession(self.server.url, headers=headers, connector=connector) as session:
+        trusting = ssl.create_default_context(cadata=authority)
+        async with https_session(trusting, base_url=self.server.url, headers=headers) as session:
             yield session
 
     async def write(self, writer: int, until: int) -> None:

@@ -18,6 +18,7 @@ import yaml
 from tests.cluster.apiserver.processes import open_descriptors, resident_bytes, server_process
 from tests.support.builders.pods import pod_manifest
 from tests.support.clusters.embedded import Embedded, running_embedded
+from tests.support.network.sessions import https_session
 
 STUCK = 20
 BURST = 1_500
@@ -41,8 +42,7 @@ def tls(server: Embedded) -> ssl.SSLContext:
 @asynccontextmanager
 async def admin(server: Embedded) -> AsyncIterator[aiohttp.ClientSession]:
     headers = {"Authorization": f"Bearer {server.admin_token}"}
-    connector = aiohttp.TCPConnector(ssl=tls(server), limit=0)
-    async with aiohttp.ClientSession(server.server, headers=headers, connector=connector) as session:
+    async with https_session(tls(server), base_url=server.server, headers=headers) as session:
         yield session
 
 

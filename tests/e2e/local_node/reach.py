@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 
 from tests.e2e.local_node.scenes import PORT, Object, Scene, a_container, a_pod_of, a_pod_spec, program
+from tests.support.network.sessions import https_session
 from tests.support.network.tls import Authority
 
 WEBHOOK_PORT = 8443
@@ -105,9 +106,9 @@ async def a_session(scene: Scene) -> AsyncIterator[aiohttp.ClientSession]:
     shoal = scene.node.shoal
     pki = shoal.data_dir / "pki"
     trusting = ssl.create_default_context(cafile=pki / "ca.crt")
-    async with aiohttp.ClientSession(
+    async with https_session(
+        trusting,
         base_url=shoal.endpoints()["api"],
-        connector=aiohttp.TCPConnector(ssl=trusting),
         headers={"Authorization": f"Bearer {(pki / 'admin.token').read_text().strip()}"},
         timeout=aiohttp.ClientTimeout(total=60),
     ) as session:

@@ -25,6 +25,7 @@ from shoal.training.plugins.train_job_status import audience, report_path
 from shoal.training.progress import ProgressServer
 from tests.support.clusters.client import until
 from tests.support.clusters.in_process import Cluster, in_process_cluster
+from tests.support.network.sessions import https_session
 
 
 class Reporter:
@@ -84,7 +85,7 @@ async def reporter(tmp_path: Path) -> AsyncIterator[Reporter]:
 
             await until(is_up, within=30)
             context = ssl.create_default_context(cadata=server.authority())
-            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
+            async with https_session(context) as session:
                 yield Reporter(cluster, server, session)
         finally:
             running.cancel()

@@ -77,10 +77,10 @@ class Pools:
         """Closes every connection."""
         for session in (self.upgrades, self.streams, self.requests):
             await session.close()
-        await _hang_up(self._sockets)
+        await hang_up(self._sockets)
 
 
-async def _hang_up(sockets: Iterable[socket.socket]) -> None:
+async def hang_up(sockets: Iterable[socket.socket]) -> None:
     """Ends connections that were given up earlier and still wait for the peer's part of closing TLS."""
     for one in (remaining := [one for one in sockets if one.fileno() >= 0]):
         with suppress(OSError):

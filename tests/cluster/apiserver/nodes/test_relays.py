@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-import aiohttp
 import pytest
 from aiohttp import web
 
@@ -22,6 +21,7 @@ from shoal.kube.streams import Completed, attach, exec_in_pod, port_forward, run
 from shoal.kube.transport import Request, WebSocket
 from tests.cluster.apiserver.nodes.conftest import NODE, Cluster
 from tests.support.network.http_servers import raw_server, serving
+from tests.support.network.sessions import https_session
 from tests.support.network.streams import PodServer
 from tests.support.network.tls import Authority
 
@@ -326,6 +326,6 @@ async def spdy(cluster: Cluster, path: str) -> tuple[int, str, str]:
     """What an old kubectl is told."""
     server, token = cluster.server.url, cluster.server.core.credentials.admin_token
     headers = {"Authorization": f"Bearer {token}", "Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
-    async with aiohttp.ClientSession() as session, session.post(server + path, headers=headers, ssl=False) as answer:
+    async with https_session(trusting=False) as session, session.post(server + path, headers=headers) as answer:
         status = await answer.json()
         return answer.status, status.get("reason", ""), status["message"]

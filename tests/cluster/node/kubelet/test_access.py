@@ -15,6 +15,7 @@ import pytest
 from shoal.cluster.keyring import Keyring
 from shoal.cluster.node.kubelet import Refused, secure, serving
 from shoal.kube.certificates import KeyPair, load_into, make_authority, make_client
+from tests.support.network.sessions import https_session
 
 NOW = datetime.now(UTC)
 DAY = timedelta(days=1)
@@ -50,7 +51,7 @@ async def asked(url: str, keyring: Keyring, shown: KeyPair | None) -> tuple[int,
     trusting = ssl.create_default_context(cadata=keyring.authority.decode())
     if shown is not None:
         load_into(trusting, shown)
-    async with aiohttp.ClientSession() as session, session.get(url, ssl=trusting) as answer:
+    async with https_session(trusting) as session, session.get(url) as answer:
         return answer.status, await answer.text()
 
 
