@@ -130,6 +130,7 @@ def _failed(c: Teller) -> None:
     c.finish(pod, exit_code=1)
     c.until(lambda: (c.find("Pod", "db-0") or pod)["metadata"]["uid"] != pod["metadata"]["uid"])
     c.until_status("StatefulSet", "db", replicas=1)
+    c.until_event("SuccessfulDelete")
     c.snapshot("a pod that failed is made anew")
 
 
@@ -193,6 +194,7 @@ def _rolled_back(c: Teller) -> None:
 def _orphan(c: Teller) -> None:
     c.create(a_stateful_set(replicas=1))
     c.until_status("StatefulSet", "db", readyReplicas=1)
+    c.until_event("SuccessfulCreate")
     c.delete("StatefulSet", "db", policy="Orphan")
     c.until_gone("StatefulSet", "db")
     c.until(lambda: all(not one["metadata"].get("ownerReferences") for one in c.pods()))

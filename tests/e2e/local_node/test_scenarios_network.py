@@ -90,8 +90,8 @@ def test_a_service_with_affinity_leads_a_client_to_the_same_pod_each_time(scene:
     asked = "20*web:80"
     homes = [scene.program_in(client, "ask", asked)[asked] for client in clients]
 
+    # Which pod that is comes by chance for each client: all three may have the same.
     assert [list(home.values()) for home in homes] == [[20], [20], [20]]
-    assert len({pod for home in homes for pod in home}) > 1
 
 
 def test_a_service_carries_datagrams(scene: Scene) -> None:
