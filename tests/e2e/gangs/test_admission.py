@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -139,8 +139,9 @@ async def test_webhooks_go_with_the_part_that_answers_them_and_come_back_at_anot
 
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections to it may still be ending
-        taken.bind(("127.0.0.1", port))
-        taken.listen()
+        with suppress(OSError):  # somebody else has it already
+            taken.bind(("127.0.0.1", port))
+            taken.listen()
         with shoal.foreground("--sim=1x0"):
             async with client_to(shoal.kubeconfig) as client:
                 after = await addresses(client)
