@@ -20,6 +20,8 @@ _PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _CONNECTIONS = 16
 _PATIENCE = 180.0
 _ACCEPTED = (200, 201, 202, 409)
+_CHANNELS = "v5.channel.k8s.io"
+_EXIT_CHANNEL = b"\x03"
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -149,6 +151,18 @@ class Pods:
 
         await asyncio.gather(*(worker() for _ in range(_CONNECTIONS)))
         return made
+
+    async def execute(self, name: str, *command: str) -> None:
+        """Runs a command in a pod and waits for its end, which must be a good one."""
+        query = (("stdout", "true"), ("stderr", "true"), *(("command", word) for word in command))
+        asked = Request(method="GET", path=f"{_PODS}/{name}/exec", query=query, timeout=60)
+        ended = b""
+        async with self._transport.websocket(asked, (_CHANNELS,)) as websocket:
+            async for message in websocket.messages():
+                if message[:1] == _EXIT_CHANNEL:
+                    ended = message[1:]
+        if not ended or msgspec.json.decode(ended)["status"] != "Success":
+            raise Stalled(f"{' '.join(command)} in {name} ended with {ended.decode()}")
 
     async def delete(self, name: str) -> None:
         """Asks a pod to go, with the grace that it has by default."""

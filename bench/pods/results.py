@@ -17,6 +17,7 @@ import msgspec
 from bench.figures.comparison import Budget, Comparison, Sample
 from bench.pods import following
 from bench.pods.bare import Bare
+from bench.pods.commanding import Commands, commands
 from bench.pods.outside import Pods
 from bench.pods.resting import PROBED_EVERY, Rest, at_rest
 from bench.pods.spread import Spread
@@ -27,9 +28,10 @@ from bench.serving.contestants import rest
 from bench.starting.clusters import SHOAL, Cluster, shoal_up
 from tests.support.programs.ordinary_user import USER, as_ordinary_user
 
-PARTS = ("start", "burst", "rest", "service", "rules", "logs")
+PARTS = ("start", "burst", "rest", "exec", "service", "rules", "logs")
 BARE, DIRECT, FILE = "unshare", "directly", "to a file"
 STARTS = Budget(at_most=150, shown="≤ 150 ms")
+EXECUTED = Budget(at_most=50, shown="≤ 50 ms")
 NO_SLOWER = Budget(at_least=1, shown="≥ 1")
 SMALL = Budget(at_most=5, shown="≤ 5 MB")
 IDLE = Budget(at_most=1, shown="≤ 1 %")
@@ -62,6 +64,7 @@ class Runs:
     singly: Singly | None = None
     bursts: list[Together] = field(default_factory=list)
     rest: Rest | None = None
+    commands: Commands | None = None
     service: Rates = field(default_factory=dict)
     rules: Rates = field(default_factory=dict)
     logs: Rates = field(default_factory=dict)
@@ -126,6 +129,9 @@ async def _work(runs: Runs, cluster: Cluster, bare: Bare | None, plan: Plan, say
             await asyncio.to_thread(rest, cluster.processes.values())
             runs.bursts.append(await all_at_once(cluster, pods, bare, count))
             say(f"{count} pods at once: all run after {runs.bursts[-1].running:.1f} s")
+        if "exec" in plan.parts:
+            runs.commands = await commands(pods, bare, plan.starts)
+            say(f"{plan.starts} commands: {Spread.of(runs.commands.exec).p50 * 1000:.0f} ms each (median)")
         if "service" in plan.parts:
             runs.service = await services(pods, plan.talk)
             say("services: done")
@@ -143,6 +149,8 @@ def comparisons(runs: Runs) -> dict[str, list[Comparison]]:
         sections |= _together(burst, runs.singly, runs.not_run)
     if runs.rest is not None:
         sections |= _resting(runs.rest)
+    if runs.commands is not None:
+        sections |= _commands(runs.commands, runs.not_run)
     if runs.service:
         sections |= _services(runs.service)
     if runs.rules:
@@ -153,32 +161,45 @@ def comparisons(runs: Runs) -> dict[str, list[Comparison]]:
 
 
 def _singly(found: Singly, not_run: str) -> dict[str, list[Comparison]]:
-    def spread(seconds: list[float], what: str, budget: Budget | None = None) -> list[Comparison]:
-        took = Spread.of(seconds)
-        return [
-            Comparison(what=f"{what}, p50", unit="ms", ours=_milliseconds(took.p50), budget=budget),
-            Comparison(what=f"{what}, p99", unit="ms", ours=_milliseconds(took.p99), budget=budget),
-            Comparison(what="… longest", unit="ms", ours=_milliseconds(took.longest)),
-        ]
-
-    bare = Spread.of(found.bare) if found.bare else None
-    beside = Comparison(
-        what="bound → Running, p50",
-        unit="ms",
-        ours=_milliseconds(Spread.of(found.running).p50),
-        peer_name=BARE,
-        peer=_milliseconds(bare.p50) if bare is not None else None,
-        not_run=not_run,
-    )
     return {
         f"{len(found.running)} pods, one after the other": [
-            *spread(found.running, "bound → Running", STARTS),
-            beside,
-            *spread(found.ready, "bound → Ready"),
-            *spread(found.created_to_running, "asked → Running"),
-            *spread(found.gone, "deleted → gone"),
+            *_spread(found.running, "bound → Running", STARTS),
+            _beside_bare("bound → Running, p50", found.running, found.bare, not_run),
+            *_spread(found.ready, "bound → Ready"),
+            *_spread(found.created_to_running, "asked → Running"),
+            *_spread(found.gone, "deleted → gone"),
         ]
     }
+
+
+def _commands(found: Commands, not_run: str) -> dict[str, list[Comparison]]:
+    return {
+        f"{len(found.exec)} commands in a pod, one after the other": [
+            *_spread(found.exec, "exec → exit code", EXECUTED),
+            _beside_bare("exec, p50", found.exec, found.bare, not_run),
+            *_spread(found.probed, "Running → Ready, probed"),
+        ]
+    }
+
+
+def _spread(seconds: list[float], what: str, budget: Budget | None = None) -> list[Comparison]:
+    took = Spread.of(seconds)
+    return [
+        Comparison(what=f"{what}, p50", unit="ms", ours=_milliseconds(took.p50), budget=budget),
+        Comparison(what=f"{what}, p99", unit="ms", ours=_milliseconds(took.p99), budget=budget),
+        Comparison(what="… longest", unit="ms", ours=_milliseconds(took.longest)),
+    ]
+
+
+def _beside_bare(what: str, seconds: list[float], bare: list[float], not_run: str) -> Comparison:
+    return Comparison(
+        what=what,
+        unit="ms",
+        ours=_milliseconds(Spread.of(seconds).p50),
+        peer_name=BARE,
+        peer=_milliseconds(Spread.of(bare).p50) if bare else None,
+        not_run=not_run,
+    )
 
 
 def _together(found: Together, singly: Singly | None, not_run: str) -> dict[str, list[Comparison]]:
