@@ -215,7 +215,7 @@ def test_a_program_that_has_itself_traced_by_its_parent_is_ended_and_nothing_els
     def act(node: Node) -> None:
         runtime = SmallRuntime(node)
         launched = runtime.start(a_container(folder, "sleep", "1000"))
-        with open(os.devnull, "r+b") as nothing:  # not a pipe: it would be read while nobody reaps
+        with Path(os.devnull).open("r+b") as nothing:  # not a pipe: it would be read while nobody reaps
             descriptors = [nothing.fileno()] * 3
             traced = runtime.begin_command(a_command(launched, sys.executable, "-c", TRACED), launched, descriptors)
         assert runtime.result(traced) == 137
